@@ -1,0 +1,49 @@
+package inbox
+
+import (
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/id"
+)
+
+// MaxTextBytes bounds the text of one message; a channel that takes longer ones answers before accepting.
+const MaxTextBytes = 100 << 10
+
+// Message is one message as a channel delivered it, authenticated and decoded.
+type Message struct {
+	// Update names this delivery among all of the connection (Route.Connection), the same each time it is delivered
+	// again. It is the idempotency of accepting.
+	Update string
+	// Sender is the channel's ID of the person, the key of pairing.
+	Sender string
+	// ExternalID is the channel's ID of the message, to reply to; "" if it has none.
+	ExternalID string
+	// Sent is when it was sent, as the channel says, to the second at least.
+	Sent time.Time
+	// Sequence orders messages of one second within the connection; a channel without one gives milliseconds.
+	Sequence int64
+	// Text is what the owner wrote, and what stands for it (a sticker's emoji, a place); at most MaxTextBytes.
+	Text string
+	// Quote is what else came along from third parties (a forwarded text, the message replied to); untrusted.
+	Quote string
+	// Route is where the answer goes.
+	Route channel.Route
+}
+
+// Outcome says what became of a message.
+type Outcome uint8
+
+// The outcomes. All are success for the channel: what was to be stored is stored.
+const (
+	Accepted  Outcome = iota + 1 // stored; its turn will run
+	Duplicate                    // stored before; nothing new
+	Stranger                     // nobody's: the sender gets one fixed reply in all time, and no turn
+	Paired                       // the code was good; the sender is the owner from now on
+)
+
+// Receipt is the answer to an accepted or duplicate message.
+type Receipt struct {
+	Outcome Outcome
+	Turn    id.Turn // with Accepted and Duplicate, if the message made a turn
+}

@@ -1,0 +1,64 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Patience of Apply. A store that stays away longer is the caller's problem.
+const (
+	applyAttempts = 5
+	applyPause    = 40 * time.Millisecond // doubled each time
+)
+
+// Apply writes and settles what can be settled: after an unknown outcome or a refusal it sends the same write again,
+// which is safe because a write's ID is also the revision of what it put. It returns nil, a *ConditionError, or, when
+// the store would not answer, an error that wraps ErrUnknown or ErrRefused.
+//
+// A write that was applied on an attempt with unknown outcome and whose records another write has changed since comes
+// back as a *ConditionError: the caller reloads, as for any lost race, and finds its own deed in the records.
+func Apply(ctx context.Context, t Table, w Write) error {
+	unknown := false
+	pause := applyPause
+	for attempt := 1; ; attempt++ {
+		err := t.Write(ctx, w)
+		var failed *ConditionError
+		switch {
+		case err == nil, errors.Is(err, ErrInvalid):
+			return err
+		case errors.As(err, &failed):
+			return err
+		}
+		unknown = unknown || errors.Is(err, ErrUnknown)
+		if attempt == applyAttempts || !sleep(ctx, pause) {
+			if unknown && !errors.Is(err, ErrUnknown) {
+				return errors.Join(ErrUnknown, err)
+			}
+			return err
+		}
+		pause *= 2
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// Ours reports whether a failed condition in fact shows that the write had been applied by an earlier attempt: one of
+// the records it puts already carries its ID. Implementations call it before they answer with a ConditionError.
+func (w Write) Ours(e *ConditionError) bool {
+	for _, f := range e.Failed {
+		if f.Item != nil && f.Item.Revision == w.Revision() {
+			return true
+		}
+	}
+	return false
+}
