@@ -1,0 +1,82 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bobbin-agent/bobbin/infra/grant"
+)
+
+// given makes a lookup of the settings in the map.
+func given(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+func TestSettingsDefaultToTheCloud(t *testing.T) {
+	t.Parallel()
+	s, err := Parse(given(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Stage != "main" || s.Arch != "arm64" || s.Build != "../build/arm64" || s.Concurrency != 20 {
+		t.Errorf("got %+v", s)
+	}
+	if !s.Retain || !s.TLSOnly || s.CLICreds || !s.Mapping {
+		t.Errorf("without settings data is kept, TLS demanded, the bootstrap's roles used, the queue mapped; got %+v", s)
+	}
+	if len(s.Grants) != len(grant.All()) {
+		t.Errorf("without settings no grant is missing; got %d of %d", len(s.Grants), len(grant.All()))
+	}
+}
+
+func TestBuildFollowsTheArchitectureUnlessGiven(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ arch, build, want string }{
+		{"amd64", "", "../build/amd64"},
+		{"amd64", "/elsewhere", "/elsewhere"},
+	} {
+		s, err := Parse(given(map[string]string{"arch": c.arch, "build": c.build}))
+		if err != nil || s.Build != c.want {
+			t.Errorf("arch %q, build %q: got %q, error %v; want %q", c.arch, c.build, s.Build, err, c.want)
+		}
+	}
+}
+
+func TestAWrongSettingIsNamedWithWhatItTakes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, value, says string }{
+		{"stage", "Main Street", "[a-z]"},
+		{"arch", "x86", "arm64 or amd64"},
+		{"retain", "no", "on or off"},
+		{"tls", "1", "on or off"},
+		{"synthesizer", "default", "roles or cli"},
+		{"mapping", "true", "on or off"},
+		{"concurrency", "1", "from 2 to 1000"},
+		{"concurrency", "many", "from 2 to 1000"},
+		{"without", "runner/*", "runner/s3:GetObject"},
+		{"model-url", "localhost:11434", "https://"},
+		{"telegram-api", "ftp://example.org", "https://"},
+	} {
+		_, err := Parse(given(map[string]string{c.name: c.value}))
+		if err == nil || !strings.Contains(err.Error(), "setting "+c.name) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s=%s: error %v, want one that names the setting and says %q", c.name, c.value, err, c.says)
+		}
+	}
+}
+
+func TestNamesAreAllThatParseAsksFor(t *testing.T) {
+	t.Parallel()
+	asked := map[string]bool{}
+	if _, err := Parse(func(name string) string { asked[name] = true; return "" }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Names() {
+		if !asked[name] {
+			t.Errorf("Names has %q, which Parse never asks for", name)
+		}
+		delete(asked, name)
+	}
+	for name := range asked {
+		t.Errorf("Parse asks for %q, which Names lacks", name)
+	}
+}
