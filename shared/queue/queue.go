@@ -32,9 +32,13 @@ var (
 
 // Message is one wake-up to send.
 type Message struct {
-	Group string // at most MaxNameBytes of ASCII; wake-ups of one group are delivered one at a time, in order
-	Dedup string // at most MaxNameBytes of ASCII; a second one within DedupWindow is accepted and not delivered
-	Body  string // valid UTF-8, 1 to MaxBodyBytes
+	// Group is 1 to MaxNameBytes of printable ASCII without spaces; wake-ups of one group are delivered one at a time, in
+	// order.
+	Group string
+	// Dedup is like Group; a second one of the same group within DedupWindow is accepted and not delivered. Whether one
+	// of another group counts as a second depends on the queue: don't use an ID in two groups.
+	Dedup string
+	Body  string // 1 to MaxBodyBytes of UTF-8, without control characters but tab, line feed and carriage return
 }
 
 // Sender puts wake-ups into the queue.
