@@ -136,6 +136,20 @@ func (f *fakeFunction) started() string {
 	return strings.Join(f.bodies, " ")
 }
 
+// running is how many invocations there are now.
+func (f *fakeFunction) running() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+// most is how many invocations there were at once.
+func (f *fakeFunction) most() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.peak
+}
+
 func (f *fakeFunction) Invoke(
 	ctx context.Context, in *lambda.InvokeInput, _ ...func(*lambda.Options),
 ) (*lambda.InvokeOutput, error) {

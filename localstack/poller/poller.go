@@ -3,7 +3,7 @@
 // alone when it did not. Emulators whose own mapping runs one invocation at a time can so show sessions in parallel.
 //
 // What keeps a FIFO group in order is the queue, here as on AWS: it delivers nothing of a group while a message of it
-// is hidden. Polling for a running function is not the poller's: the function itself changes the visibility.
+// is hidden. Nor does the poller renew a hold: the function itself changes the visibility.
 package poller
 
 import (

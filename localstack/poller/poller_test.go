@@ -65,8 +65,8 @@ func TestGroupsRunSideBySideAndEachInOrder(t *testing.T) {
 		}
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
-		if got := fn.started(); !strings.HasSuffix(got, " a2") || fn.now != 1 {
-			t.Errorf("after a minute started %q with %d running, want the group's next alone", got, fn.now)
+		if got, now := fn.started(), fn.running(); !strings.HasSuffix(got, " a2") || now != 1 {
+			t.Errorf("after a minute started %q with %d running, want the group's next alone", got, now)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -86,8 +86,8 @@ func TestNoMoreInvocationsAtOnceThanAllowed(t *testing.T) {
 		start(t, q, fn, 2)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if fn.peak != 2 || q.left() != 0 {
-			t.Errorf("%d invocations at once and %d messages left, want 2 and 0", fn.peak, q.left())
+		if peak := fn.most(); peak != 2 || q.left() != 0 {
+			t.Errorf("%d invocations at once and %d messages left, want 2 and 0", peak, q.left())
 		}
 	})
 }
