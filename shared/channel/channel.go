@@ -35,3 +35,9 @@ type Channel interface {
 	// have been sent).
 	Send(ctx context.Context, to Route, part Part) (externalID string, err error)
 }
+
+// Web is the page's connection. What goes there is delivered by being stored in the thread.
+const Web = "web"
+
+// Stored reports whether a message on the route is delivered by being stored: nobody has to send it.
+func (r Route) Stored() bool { return r.Connection == Web }

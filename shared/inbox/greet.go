@@ -1,0 +1,110 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
+	"github.com/bobbin-agent/bobbin/shared/owner"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wake"
+)
+
+// What those are told who get an answer without a turn.
+const (
+	strangerReply = "This agent is private. If it is yours, send /start followed by your pairing code."
+	pairedReply   = "Paired. From now on this chat is yours: write to me whenever you like."
+	badCodeReply  = "That pairing code is not valid any more. You are paired already, so you need none here."
+)
+
+// greet answers a stranger: one fixed reply in all time, and nothing that costs.
+func (b *Inbox) greet(ctx context.Context, now time.Time, m Message) (Receipt, error) {
+	if m.Route.Stored() {
+		return Receipt{Outcome: Stranger}, nil // the page asks for a code by itself
+	}
+	key := table.Key{Partition: "stranger#" + m.Route.Connection + "#" + m.Sender, Sort: "-"}
+	ops := []table.Op{table.Put(key, []byte("{}"), table.Absent())}
+	ops = append(ops, notice(m, "", strangerReply, now)...)
+	failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
+	if err != nil {
+		return Receipt{}, fmt.Errorf("answering a stranger: %w", err)
+	}
+	if failed == nil {
+		b.deliver(ctx, m)
+	}
+	return Receipt{Outcome: Stranger}, nil
+}
+
+// Pair makes the sender the owner whose one-time code it is, and says so. A code that is not good leaves a stranger a
+// stranger, and an owner an owner.
+func (b *Inbox) Pair(ctx context.Context, now time.Time, m Message, code string) (Receipt, error) {
+	who, ops, err := b.Book.Redeem(ctx, code, m.Route.Connection, m.Sender, now)
+	if errors.Is(err, owner.ErrNoCode) {
+		return b.tell(ctx, now, m, "", badCodeReply)
+	}
+	if err != nil {
+		return Receipt{}, fmt.Errorf("pairing: %w", err)
+	}
+	ops = append(ops, seenOp(m, "", now))
+	if !m.Route.Stored() {
+		ops = append(ops, notice(m, who.Thread, pairedReply, now)...)
+	}
+	failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
+	if err != nil {
+		return Receipt{}, fmt.Errorf("pairing: %w", err)
+	}
+	b.forget(m)
+	if failed != nil { // the code was used meanwhile: by this very message delivered twice, or by someone quicker
+		return b.tell(ctx, now, m, "", badCodeReply)
+	}
+	b.deliver(ctx, m)
+	return Receipt{Outcome: Paired}, nil
+}
+
+// Tell stores what the owner sent, as said in the text of the message, with a fixed reply, and makes no turn. A
+// stranger is greeted.
+func (b *Inbox) Tell(ctx context.Context, now time.Time, m Message, text string) (Receipt, error) {
+	return b.tell(ctx, now, m, m.Text, text)
+}
+
+func (b *Inbox) tell(ctx context.Context, now time.Time, m Message, said, text string) (Receipt, error) {
+	p, err := b.locate(ctx, m)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if p == nil {
+		return b.greet(ctx, now, m)
+	}
+	ops := append([]table.Op{seenOp(m, "", now)}, notice(m, p.head.ID, text, now.Add(time.Millisecond))...)
+	if said != "" {
+		ops = append(ops, ownerMessage(m, turn.Turn{}, now).Put(p.head.ID, table.Absent()))
+	}
+	failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
+	if err != nil {
+		return Receipt{}, fmt.Errorf("answering without a turn: %w", err)
+	}
+	if failed != nil {
+		return Receipt{Outcome: Duplicate}, nil
+	}
+	b.deliver(ctx, m)
+	return Receipt{Outcome: Accepted}, nil
+}
+
+// notice lists the operations of a fixed reply to the message.
+func notice(m Message, in id.Thread, text string, now time.Time) []table.Op {
+	return outbox.Enqueue(outbox.Row{Thread: in, Route: m.Route}, thread.Message{
+		ID: id.Message(id.From("notice", m.Route.Connection, m.Update)), At: now, From: thread.Notice, Text: text,
+	})
+}
+
+// deliver asks for the conversation's messages to be sent. If it fails, their due marks ask again.
+func (b *Inbox) deliver(ctx context.Context, m Message) {
+	if !m.Route.Stored() {
+		_ = b.Queue.Send(ctx, wake.Conversation(m.Route.Key()).Message(m.Update))
+	}
+}

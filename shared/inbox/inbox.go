@@ -1,0 +1,213 @@
+// Package inbox accepts messages: one transaction makes a delivered message a queued turn with the request to run its
+// session, so that neither can exist without the other, and a message delivered twice makes one.
+//
+// Records:
+//
+//	inbound#<connection>#<update> / -    JSON: the turn that it made; kept 8 days
+//	stranger#<connection>#<sender> / -   empty; whoever has had the one fixed reply
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/due"
+	"github.com/bobbin-agent/bobbin/shared/fault"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/owner"
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wake"
+)
+
+const (
+	// seenTerm is how long a delivery is remembered: longer than any channel delivers again.
+	seenTerm = 8 * 24 * time.Hour
+	// firstWake is when the reaper asks whether an accepted turn has been started.
+	firstWake = 10 * time.Second
+	// attempts bounds how often a write is decided anew because an identity or a thread has changed.
+	attempts = 5
+	// cacheSize bounds how many identities are remembered in the process.
+	cacheSize = 4096
+)
+
+// ErrStale means that identity or thread changed again and again while accepting; delivering again will do.
+var ErrStale = errors.New("the thread kept changing")
+
+// Inbox accepts messages. The zero cache is ready; all methods are safe for concurrent use.
+type Inbox struct {
+	Table table.Table
+	Queue queue.Sender
+	Book  *owner.Book
+	IDs   *id.Source
+	// Stored, if set, is called after a message has become durable, for pages that are open.
+	Stored func(thread.Message, id.Thread, id.Turn)
+
+	mu    sync.Mutex
+	known map[string]place
+}
+
+// place is whose a sender is and the thread that takes the message: what the transaction is conditional on.
+type place struct {
+	who  owner.Identity
+	head thread.Head
+}
+
+type seen struct {
+	Turn id.Turn `json:"turn,omitempty"`
+}
+
+// Accept stores the message as a queued turn and wakes its session. When it returns nil, that is durable. A message of
+// nobody's is answered as Greet says.
+func (b *Inbox) Accept(ctx context.Context, now time.Time, m Message) (Receipt, error) {
+	if len(m.Text) > MaxTextBytes {
+		return Receipt{}, fmt.Errorf("accepting a message of %d bytes: at most %d are taken", len(m.Text), MaxTextBytes)
+	}
+	for range attempts {
+		p, err := b.locate(ctx, m)
+		if err != nil {
+			return Receipt{}, err
+		}
+		if p == nil {
+			return b.greet(ctx, now, m)
+		}
+		e := entry(m, *p, now)
+		said := ownerMessage(m, e.Turn, now)
+		w := table.Write{ID: b.IDs.New(now), Ops: b.accept(m, *p, e, said)}
+		failed, err := b.commit(ctx, w)
+		switch {
+		case err != nil:
+			return Receipt{}, fmt.Errorf("accepting a message: %w", err)
+		case failed == nil:
+			// A crash here leaves the due mark: the reaper wakes the session.
+			b.stored(said, e.Turn)
+			b.wake(ctx, e)
+			return Receipt{Accepted, e.Turn.ID}, nil
+		case failed.On(0) != nil || failed.On(1) != nil:
+			b.wake(ctx, e)
+			return Receipt{Duplicate, e.Turn.ID}, nil
+		}
+		b.forget(m)
+	}
+	return Receipt{}, fault.As(fault.Retry, fmt.Errorf("accepting a message: %w", ErrStale))
+}
+
+// accept lists the operations of accepting. The first two are what tell a duplicate.
+func (b *Inbox) accept(m Message, p place, e turn.Entry, said thread.Message) []table.Op {
+	return []table.Op{
+		seenOp(m, e.Turn.ID, e.Turn.Created),
+		e.Turn.Put(table.Absent()),
+		e.Put(),
+		said.Put(e.Turn.Thread, table.Absent()),
+		due.Mark{
+			At: e.WakeAt, Kind: due.Wake, Subject: string(e.Turn.ID), Session: e.Turn.Session, Thread: e.Turn.Thread,
+			Turn: e.Turn.ID, Record: e.Key().Sort,
+		}.Put(),
+		p.head.Unchanged(),
+		p.who.Unchanged(m.Route.Connection, m.Sender),
+	}
+}
+
+func seenOp(m Message, t id.Turn, now time.Time) table.Op {
+	key := table.Key{Partition: "inbound#" + m.Route.Connection + "#" + m.Update, Sort: "-"}
+	return table.PutExpiring(key, table.Encode(seen{t}), table.Absent(), now.Add(seenTerm))
+}
+
+// entry is the queued turn that a message becomes. Its ID comes from the delivery, so that delivering again is harmless
+// even when nobody remembers the delivery any more.
+func entry(m Message, p place, now time.Time) turn.Entry {
+	t := turn.Turn{
+		ID:      id.Turn(id.From("turn", m.Route.Connection, m.Update)),
+		Owner:   p.who.Owner,
+		Thread:  p.head.ID,
+		Session: id.Session(p.head.ID), // the chat's
+		Source:  turn.User,
+		Status:  turn.Queued,
+		Route:   m.Route,
+		Created: now,
+	}
+	t.Message = ownerMessage(m, t, now).Key(t.Thread).Sort
+	return turn.Entry{
+		Turn: t, Text: m.Text, Quote: m.Quote, Order: turn.Order(m.Sent, m.Sequence, 0), Generation: p.head.Generation,
+		WakeAt: now.Add(firstWake),
+	}
+}
+
+func ownerMessage(m Message, t turn.Turn, now time.Time) thread.Message {
+	return thread.Message{
+		ID: id.Message(id.From("message", m.Route.Connection, m.Update)), At: now, From: thread.Owner, Text: m.Text,
+		Via: m.Route.Connection, Turn: t.ID,
+	}
+}
+
+func (b *Inbox) commit(ctx context.Context, w table.Write) (*table.ConditionError, error) {
+	err := table.Apply(ctx, b.Table, w)
+	var failed *table.ConditionError
+	if errors.As(err, &failed) {
+		return failed, nil
+	}
+	return nil, err
+}
+
+// wake asks for the turn's session to be run. Its failure is no failure of accepting: the due mark asks again.
+func (b *Inbox) wake(ctx context.Context, e turn.Entry) {
+	_ = b.Queue.Send(ctx, wake.Session(e.Turn.Session, e.Turn.Thread).Message(string(e.Turn.ID)))
+}
+
+func (b *Inbox) stored(m thread.Message, t turn.Turn) {
+	if b.Stored != nil {
+		b.Stored(m, t.Thread, t.ID)
+	}
+}
+
+// locate finds whose the message is and the owner's active thread; nil if it is nobody's. What it remembers may be out
+// of date: the transaction is conditional on it.
+func (b *Inbox) locate(ctx context.Context, m Message) (*place, error) {
+	key := m.Route.Connection + "#" + m.Sender
+	b.mu.Lock()
+	p, ok := b.known[key]
+	b.mu.Unlock()
+	if ok {
+		return &p, nil
+	}
+	who, err := b.Book.Identify(ctx, m.Route.Connection, m.Sender)
+	if err != nil || who == nil {
+		return nil, err
+	}
+	head, err := thread.Load(ctx, b.Table, who.Thread)
+	if err != nil {
+		return nil, err
+	}
+	if head.Status != thread.Active {
+		active, err := b.Book.ActiveThread(ctx, who.Owner)
+		if err != nil {
+			return nil, err
+		}
+		if head, err = thread.Load(ctx, b.Table, active); err != nil {
+			return nil, err
+		}
+	}
+	p = place{*who, head}
+	b.remember(key, p)
+	return &p, nil
+}
+
+func (b *Inbox) remember(key string, p place) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known == nil || len(b.known) >= cacheSize {
+		b.known = make(map[string]place) // rare enough that starting anew is cheaper than order among them
+	}
+	b.known[key] = p
+}
+
+func (b *Inbox) forget(m Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.known, m.Route.Connection+"#"+m.Sender)
+}

@@ -1,0 +1,93 @@
+// Package outbox brings messages to their channels: written with what they report, sent in order per conversation, each
+// part once, or told to be possibly twice.
+//
+// No channel takes an idempotency key. So a part is marked before it is sent and confirmed after, and whoever finds a
+// mark without confirmation sends it once more with a line that says so: never silently twice, never silently lost.
+//
+// Records:
+//
+//	conv#<route> / o#<time>#<message>    JSON of Row: a message to send; gone once settled
+//	conv#<route> / head                  JSON of Head: who is sending in this conversation, until when
+//	ref#<connection>#<external ID> / -   JSON of Ref: what a reply to a sent message belongs to
+package outbox
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/due"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+)
+
+// Row is a message on its way.
+type Row struct {
+	Thread  id.Thread      `json:"thread,omitempty"`  // "" when it belongs to none: a stranger's
+	Message string         `json:"message,omitempty"` // the sort key of the message in the thread
+	Route   channel.Route  `json:"route"`
+	From    thread.From    `json:"from"`
+	Text    string         `json:"text"` // Markdown
+	Session id.Session     `json:"session,omitempty"`
+	Turn    id.Turn        `json:"turn,omitempty"`
+	Part    int            `json:"part,omitempty"`    // the first part not confirmed
+	Sending int            `json:"sending,omitempty"` // how often that part's sending has begun
+	Doubt   bool           `json:"doubt,omitempty"`   // some part was sent twice, perhaps
+	Sent    []string       `json:"sent,omitempty"`    // the channel's IDs of the confirmed parts
+	After   time.Time      `json:"after,omitzero"`    // not before: the channel asked to wait
+	Tries   int            `json:"tries,omitempty"`   // how often sending was put off
+	Born    table.Revision `json:"born,omitempty"`    // of the message in the thread; "" as long as it is the row's own
+
+	Sort     string         `json:"-"`
+	Revision table.Revision `json:"-"`
+}
+
+// Ref says what a reply to a message of ours belongs to.
+type Ref struct {
+	Thread  id.Thread  `json:"thread"`
+	Session id.Session `json:"session"`
+	Turn    id.Turn    `json:"turn"`
+}
+
+// rowsPrefix begins the sort keys of rows.
+const rowsPrefix = "o#"
+
+// firstLook is when the reaper asks what became of a message that nobody confirmed.
+const firstLook = 30 * time.Second
+
+// Partition holds what is to be sent in a conversation.
+func Partition(conversation string) string { return "conv#" + conversation }
+
+func (r Row) key() table.Key {
+	return table.Key{Partition: Partition(r.Route.Key()), Sort: r.Sort}
+}
+
+func (r Row) put(c table.Cond) table.Op { return table.Put(r.key(), table.Encode(r), c) }
+
+// mark is the row's due mark, as put with it.
+func (r Row) mark() due.Mark {
+	at, message := r.split()
+	return due.Mark{
+		At: at.Add(firstLook), Kind: due.Send, Subject: string(message), Conversation: r.Route.Key(),
+		Record: r.Sort, Thread: r.Thread,
+	}
+}
+
+// Enqueue returns the operations that put a message into its thread and, unless storing is delivering, into the outbox
+// with its due mark. They belong into the write of what the message reports. m.At orders it in both.
+func Enqueue(r Row, m thread.Message) []table.Op {
+	m.Via = r.Route.Connection
+	if r.Route.Stored() {
+		m.State = thread.Stored
+		return []table.Op{m.Put(r.Thread, table.Absent())}
+	}
+	m.State = thread.Pending
+	r.Sort = fmt.Sprintf("%s%016d#%s", rowsPrefix, m.At.UnixMicro(), m.ID)
+	r.From, r.Text = m.From, m.Text
+	if r.Thread == "" {
+		return []table.Op{r.put(table.Absent()), r.mark().Put()}
+	}
+	r.Message = m.Key(r.Thread).Sort
+	return []table.Op{r.put(table.Absent()), r.mark().Put(), m.Put(r.Thread, table.Absent())}
+}

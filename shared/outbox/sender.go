@@ -1,0 +1,262 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/fault"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+)
+
+const (
+	// sendTimeout bounds one call of a channel; holdTerm is how long a sender counts as alive after it began a part.
+	sendTimeout = 30 * time.Second
+	holdTerm    = 45 * time.Second
+	// lookRows is how many rows are read together.
+	lookRows = 4
+)
+
+// Report counts what became of messages.
+type Report struct {
+	Sent, Repeated, Refused, Lost int
+	Again                         time.Duration // there is more to send, not before this; 0 when there is not
+}
+
+// Sender sends what is in the outbox. It is safe for concurrent use.
+type Sender struct {
+	Table table.Table
+	IDs   *id.Source
+	// Channel finds the channel of a connection; false if this process can't send through it.
+	Channel func(connection string) (channel.Channel, bool)
+	// Changed, if set, is called after the delivery state of a message has changed.
+	Changed func(id.Thread, thread.Message)
+}
+
+// Flush sends the conversation's messages, oldest first, until none is left, the oldest has to wait, or another sender
+// is found at it. A sender looks once more after letting go, so that a message stored meanwhile, whose own sender saw
+// it at work, is not left to the reaper.
+func (s *Sender) Flush(ctx context.Context, conversation string) (Report, error) {
+	f := flush{Sender: s, conversation: conversation, token: s.IDs.New(time.Now())}
+	for {
+		more, err := f.step(ctx)
+		switch {
+		case errors.Is(err, errRaced): // someone else got on with it: look again
+		case err != nil:
+			return f.report, fmt.Errorf("sending in %s: %w", conversation, err)
+		case !more:
+			return f.report, nil
+		}
+	}
+}
+
+// errRaced means that the records changed between look and act.
+var errRaced = errors.New("the conversation changed meanwhile")
+
+// flush is one sender at work in one conversation.
+type flush struct {
+	*Sender
+	conversation string
+	token        string // names this sender
+	report       Report
+}
+
+// head says who is sending in a conversation.
+type head struct {
+	Holder string    `json:"holder"`
+	Until  time.Time `json:"until"`
+
+	revision table.Revision
+}
+
+func headKey(conversation string) table.Key {
+	return table.Key{Partition: Partition(conversation), Sort: "head"}
+}
+
+// step looks and does the next thing. It reports whether to look again.
+func (f *flush) step(ctx context.Context) (bool, error) {
+	h, rows, err := f.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	now := time.Now()
+	if h.revision != "" && h.Holder != f.token && now.Before(h.Until) {
+		return false, nil
+	}
+	if len(rows) == 0 {
+		return h.revision != "", f.release(ctx, h)
+	}
+	row := rows[0]
+	switch decide(row, now) {
+	case wait:
+		f.report.Again = row.After.Sub(now)
+		return false, f.release(ctx, h)
+	case lost:
+		f.report.Lost++
+		return true, f.settle(ctx, row, thread.Lost, "It may or may not have arrived; the channel did not say.")
+	case expire:
+		f.report.Refused++
+		return true, f.settle(ctx, row, thread.Refused, "The channel did not take it within a day.")
+	case send, resend:
+	}
+	ch, ok := f.Channel(row.Route.Connection)
+	if !ok {
+		f.report.Refused++
+		return true, f.settle(ctx, row, thread.Refused, "The channel "+row.Route.Connection+" is not set up here.")
+	}
+	return f.send(ctx, ch, h, row, len(rows) == 1)
+}
+
+func (f *flush) look(ctx context.Context) (h head, rows []Row, err error) {
+	page, err := f.Table.Scan(ctx, table.Query{Partition: Partition(f.conversation), Limit: lookRows})
+	if err != nil {
+		return h, nil, err
+	}
+	for i := range page.Items {
+		item := &page.Items[i]
+		if item.Key == headKey(f.conversation) {
+			if h.revision, err = table.Decode(item, &h); err != nil {
+				return h, nil, err
+			}
+			continue
+		}
+		row := Row{Sort: item.Key.Sort}
+		if row.Revision, err = table.Decode(item, &row); err != nil {
+			return h, nil, err
+		}
+		rows = append(rows, row)
+	}
+	return h, rows, nil
+}
+
+// send sends the parts of the row that are not confirmed, each marked before and confirmed after. The confirmation of
+// one part is the mark of the next.
+func (f *flush) send(ctx context.Context, ch channel.Channel, h head, row Row, last bool) (bool, error) {
+	parts := ch.Render(row.Text)
+	for row.Part < len(parts) {
+		doubt := row.Sending > 0
+		row = row.begin()
+		h.Holder, h.Until = f.token, time.Now().Add(holdTerm)
+		w := f.write([]table.Op{
+			row.put(table.At(row.Revision)),
+			table.Put(headKey(f.conversation), table.Encode(h), table.AtOrAbsent(h.revision)),
+		})
+		if err := f.apply(ctx, w); err != nil {
+			return false, err
+		}
+		row.Revision, h.revision = w.Revision(), w.Revision()
+		// A crash from here to the confirmation leaves a part that may have been sent: whoever finds it sends it once
+		// more and says so.
+		external, err := f.call(ctx, ch, row, parts[row.Part], doubt)
+		if err != nil {
+			return f.failed(ctx, h, row, err)
+		}
+		row = row.confirm(external)
+	}
+	state := thread.Sent
+	if row.Doubt {
+		state = thread.Repeated
+		f.report.Repeated++
+	}
+	f.report.Sent++
+	if last {
+		return true, f.settle(ctx, row, state, "", table.Delete(headKey(f.conversation), table.At(h.revision)))
+	}
+	return true, f.settle(ctx, row, state, "")
+}
+
+// call sends one part, after a line that says so if it may be a repeat.
+func (f *flush) call(ctx context.Context, ch channel.Channel, row Row, part channel.Part, doubt bool) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	if doubt {
+		for _, line := range ch.Render(doubtLine) {
+			if _, err := ch.Send(ctx, row.Route, line); err != nil {
+				return "", err
+			}
+		}
+	}
+	return ch.Send(ctx, row.Route, part)
+}
+
+// failed acts on what the channel said of a part.
+func (f *flush) failed(ctx context.Context, h head, row Row, err error) (bool, error) {
+	switch v := fault.Of(err); v.Action {
+	case fault.Retry:
+		row = row.postpone(v, time.Now())
+		f.report.Again = time.Until(row.After)
+		return false, f.apply(ctx, f.write([]table.Op{
+			row.put(table.At(row.Revision)),
+			table.Delete(headKey(f.conversation), table.At(h.revision)),
+		}))
+	case fault.GiveUp:
+		f.report.Refused++
+		return true, f.settle(ctx, row, thread.Refused, err.Error())
+	case fault.Unknown:
+		return true, nil // the mark stands: the next look decides
+	case fault.Drop:
+		return false, err
+	}
+	return false, err
+}
+
+// settle ends the row, together with what else the caller wants.
+func (f *flush) settle(ctx context.Context, row Row, state thread.State, reason string, also ...table.Op) error {
+	if row.Born == "" {
+		row.Born = row.Revision
+	}
+	ops := append(row.settle(state, reason), also...)
+	err := table.Apply(ctx, f.Table, f.write(ops))
+	var failed *table.ConditionError
+	if errors.As(err, &failed) && replaceRefs(ops, failed) {
+		err = f.apply(ctx, f.write(ops))
+	} else if failed != nil {
+		err = errRaced
+	}
+	if err != nil {
+		return err
+	}
+	if f.Changed != nil && row.Thread != "" {
+		f.Changed(row.Thread, row.told(state, reason))
+	}
+	return nil
+}
+
+// replaceRefs lets the write replace references that are there already, and reports whether they were all that failed.
+// A channel should never give an ID twice; one that does must not keep a message from being settled.
+func replaceRefs(ops []table.Op, failed *table.ConditionError) bool {
+	for _, f := range failed.Failed {
+		op := &ops[f.Index]
+		if !strings.HasPrefix(op.Key.Partition, refPrefix) || f.Item == nil {
+			return false
+		}
+		op.If = table.At(f.Item.Revision)
+	}
+	return true
+}
+
+// release lets go of the conversation, if anyone holds it.
+func (f *flush) release(ctx context.Context, h head) error {
+	if h.revision == "" {
+		return nil
+	}
+	return f.apply(ctx, f.write([]table.Op{table.Delete(headKey(f.conversation), table.At(h.revision))}))
+}
+
+func (f *flush) write(ops []table.Op) table.Write {
+	return table.Write{ID: f.IDs.New(time.Now()), Ops: ops}
+}
+
+func (f *flush) apply(ctx context.Context, w table.Write) error {
+	err := table.Apply(ctx, f.Table, w)
+	var failed *table.ConditionError
+	if errors.As(err, &failed) {
+		return errRaced
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/fault"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+	"golang.org/x/sync/errgroup"
+)
+
+var (
+	// ErrFenced means that the turn is not this worker's any more: it was stopped, ended, or taken for dead. Nothing of
+	// the write was applied and nothing of the turn may be shown.
+	ErrFenced = errors.New("the turn is not ours any more")
+	// ErrRaced means that the records changed between look and act: look again.
+	ErrRaced = errors.New("the session changed meanwhile")
+)
+
+// InterruptedNotice is what the owner is told when a turn's worker died.
+const InterruptedNotice = "I was interrupted while working on this. Something may already have been done outside: " +
+	"check before you ask for it again, or say “continue”."
+
+// Desk looks at sessions, claims their turns and buries those of dead workers. It is safe for concurrent use.
+type Desk struct {
+	Table  table.Table
+	IDs    *id.Source
+	Holder string // names this process in leases
+}
+
+// Look reads what a claim is decided from, side by side.
+func (d *Desk) Look(ctx context.Context, session id.Session, in id.Thread) (View, error) {
+	var v View
+	group, reading := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		v.Thread, err = thread.Load(reading, d.Table, in)
+		return err
+	})
+	group.Go(func() (err error) {
+		v.Fence, err = d.fence(reading, session)
+		return err
+	})
+	group.Go(func() (err error) {
+		v.Next, err = d.Next(reading, session)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return View{}, err
+	}
+	if v.Fence.Turn == "" {
+		return v, nil
+	}
+	lease, err := d.lease(ctx, session)
+	v.Lease = lease
+	return v, err
+}
+
+// Next reads the oldest queued turn of a session; nil if there is none.
+func (d *Desk) Next(ctx context.Context, session id.Session) (*Entry, error) {
+	page, err := d.Table.Scan(ctx, table.Query{Partition: SessionPartition(session), Prefix: QueuePrefix, Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("reading the queue of session %s: %w", session, err)
+	}
+	if len(page.Items) == 0 {
+		return nil, nil
+	}
+	var e Entry
+	if e.Revision, err = table.Decode(&page.Items[0], &e); err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// Claim starts the oldest queued turn of the view. ErrRaced means to look again.
+func (d *Desk) Claim(ctx context.Context, v View, now time.Time) (*Run, error) {
+	ops, t, fence, lease := claim(v, d.Holder, now)
+	w := d.write(now, ops)
+	if err := d.apply(ctx, w, "claiming a turn"); err != nil {
+		return nil, err
+	}
+	// A crash here leaves a running turn with a lease that nobody renews: it is buried when the lease has run out.
+	fence.Revision, lease.Revision = w.Revision(), w.Revision()
+	return &Run{desk: d, entry: *v.Next, held: Held{Turn: t, Revision: w.Revision(), Fence: fence}, lease: lease}, nil
+}
+
+// Strike cancels the oldest queued turn of the view, which may not run any more. ErrRaced means to look again.
+func (d *Desk) Strike(ctx context.Context, v View, now time.Time) error {
+	return d.apply(ctx, d.write(now, strike(v, now)), "cancelling a queued turn")
+}
+
+// Bury ends the session's running turn, whose lease in the view has run out, as failed, tells its owner, and returns
+// it. ErrRaced means to look again: its worker gave a sign of life after all, or someone else was quicker.
+func (d *Desk) Bury(ctx context.Context, session id.Session, v View, now time.Time) (*Turn, error) {
+	h := Held{Fence: v.Fence}
+	group, reading := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		item, err := d.Table.Get(reading, HeadKey(v.Fence.Turn))
+		if err == nil {
+			h.Revision, err = table.Decode(item, &h.Turn)
+		}
+		return err
+	})
+	group.Go(func() (err error) {
+		h.Head, err = d.head(reading, session)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("reading a dead turn: %w", err)
+	}
+	if h.Turn.ID != v.Fence.Turn || h.Turn.Status != Running {
+		return nil, ErrRaced
+	}
+	ops, err := End(h, Ending{
+		Status: Failed, At: now, Text: InterruptedNotice, From: thread.Notice,
+		Error: "the worker was interrupted", Interrupted: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The dead worker's last sign of life is a condition, so that a late heartbeat and this write can't both succeed.
+	for i := range ops {
+		if ops[i].Key == LeaseKey(session) && v.Lease != nil {
+			ops[i] = table.Delete(LeaseKey(session), table.At(v.Lease.Revision))
+		}
+	}
+	if err := d.apply(ctx, d.write(now, ops), "ending a dead turn"); err != nil {
+		return nil, err
+	}
+	return &h.Turn, nil
+}
+
+func (d *Desk) fence(ctx context.Context, session id.Session) (f Fence, err error) {
+	item, err := d.Table.Get(ctx, FenceKey(session))
+	if err != nil {
+		return Fence{}, fmt.Errorf("reading the fence of session %s: %w", session, err)
+	}
+	f.Revision, err = table.Decode(item, &f)
+	return f, err
+}
+
+func (d *Desk) lease(ctx context.Context, session id.Session) (*Lease, error) {
+	item, err := d.Table.Get(ctx, LeaseKey(session))
+	if err != nil {
+		return nil, fmt.Errorf("reading the lease of session %s: %w", session, err)
+	}
+	if item == nil {
+		return nil, nil
+	}
+	var l Lease
+	l.Revision, err = table.Decode(item, &l)
+	return &l, err
+}
+
+func (d *Desk) head(ctx context.Context, session id.Session) (h Head, err error) {
+	item, err := d.Table.Get(ctx, SessionKey(session))
+	if err != nil {
+		return Head{}, fmt.Errorf("reading session %s: %w", session, err)
+	}
+	h.Revision, err = table.Decode(item, &h)
+	return h, err
+}
+
+func (d *Desk) write(now time.Time, ops []table.Op) table.Write {
+	return table.Write{ID: d.IDs.New(now), Ops: ops}
+}
+
+// apply settles a write that is conditional on what was just read; a lost race is ErrRaced.
+func (d *Desk) apply(ctx context.Context, w table.Write, doing string) error {
+	err := table.Apply(ctx, d.Table, w)
+	var failed *table.ConditionError
+	if errors.As(err, &failed) {
+		return fault.As(fault.Drop, fmt.Errorf("%s: %w", doing, ErrRaced))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package turn
+
+import (
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+)
+
+// Held is a running turn with all the records that its end changes, as they stand.
+type Held struct {
+	Turn     Turn
+	Revision table.Revision // of the turn's head
+	Fence    Fence
+	Head     Head
+}
+
+// Ending is how a turn ends.
+type Ending struct {
+	Status      Status
+	At          time.Time
+	Text        string      // what the owner is told; "" for nothing
+	From        thread.From // who says so
+	Error       string      // with Failed: as raised, secrets cut out
+	Interrupted bool        // with Failed: the worker died
+}
+
+// End returns the operations that end a running turn: live, failed and found dead alike. The fence comes first: it is
+// what shows whether the write was ours. The manifest of h.Head is committed with it.
+func End(h Held, e Ending) ([]table.Op, error) {
+	t := h.Turn
+	status, err := t.Status.Become(e.Status)
+	if err != nil {
+		return nil, err
+	}
+	t.Status, t.Ended, t.Error = status, e.At, e.Error
+	head := h.Head
+	head.Previous = nil
+	if status == Failed {
+		head.Previous = &Failure{Turn: t.ID, Error: e.Error, Interrupted: e.Interrupted, Message: t.Message}
+	}
+	ops := []table.Op{
+		Fence{Epoch: h.Fence.Epoch}.put(t.Session, table.At(h.Fence.Revision)),
+		t.Put(table.At(h.Revision)),
+		head.put(t.Session),
+		table.DeleteBlind(LeaseKey(t.Session)),
+		table.DeleteBlind(thread.RunKey(t.Thread, t.Session)),
+		leaseMark(t).Settle(),
+	}
+	if e.Text == "" {
+		return ops, nil
+	}
+	return append(ops, outbox.Enqueue(
+		outbox.Row{Thread: t.Thread, Route: t.Route, Session: t.Session, Turn: t.ID},
+		thread.Message{ID: ReplyID(t.ID), At: after(t, e.At), From: e.From, Text: e.Text, Turn: t.ID},
+	)...), nil
+}
+
+// ReplyID is the ID of the one message that ends a turn.
+func ReplyID(t id.Turn) id.Message { return id.Message(id.From("reply", string(t))) }
+
+// after keeps a reply behind what it answers, whatever the clocks of two workers say.
+func after(t Turn, now time.Time) time.Time {
+	if earliest := t.Created.Add(time.Millisecond); now.Before(earliest) {
+		return earliest
+	}
+	return now
+}

@@ -1,0 +1,142 @@
+package turn
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/transcript"
+)
+
+// Source says what started a turn.
+type Source string
+
+// The sources.
+const (
+	User     Source = "user"
+	Task     Source = "task"
+	Schedule Source = "schedule"
+	Event    Source = "event"
+	Resume   Source = "resume"
+)
+
+// Turn is one run of the agent.
+type Turn struct {
+	ID      id.Turn       `json:"id"`
+	Owner   id.Owner      `json:"owner"`
+	Thread  id.Thread     `json:"thread"`
+	Session id.Session    `json:"session"`
+	Source  Source        `json:"source"`
+	Status  Status        `json:"status"`
+	Route   channel.Route `json:"route"`             // where its replies go; fixed when it is created
+	Message string        `json:"message,omitempty"` // the sort key of the owner's message in the thread
+	Created time.Time     `json:"created"`
+	Started time.Time     `json:"started,omitzero"`
+	Ended   time.Time     `json:"ended,omitzero"`
+	Epoch   int64         `json:"epoch,omitempty"` // under which it runs or ran last
+	Steps   int           `json:"steps,omitempty"` // model requests answered
+	Usage   model.Usage   `json:"usage,omitzero"`
+	Error   string        `json:"error,omitempty"` // as raised, secrets cut out; of a failed turn
+}
+
+// HeadKey addresses a turn.
+func HeadKey(turn id.Turn) table.Key {
+	return table.Key{Partition: "turn#" + string(turn), Sort: "head"}
+}
+
+// Put stores the turn under a condition.
+func (t Turn) Put(c table.Cond) table.Op { return table.Put(HeadKey(t.ID), table.Encode(t), c) }
+
+// Fence says which turn a session runs and under which epoch. It changes only at claim, handover, stop and end.
+type Fence struct {
+	Epoch int64   `json:"epoch"`          // grows with every claim
+	Turn  id.Turn `json:"turn,omitempty"` // the running turn; "" when the session is idle
+
+	Revision table.Revision `json:"-"` // as read; "" if there was none
+}
+
+// FenceKey addresses a session's fence.
+func FenceKey(session id.Session) table.Key { return sessionKey(session, "fence") }
+
+func (f Fence) put(session id.Session, c table.Cond) table.Op {
+	return table.Put(FenceKey(session), table.Encode(f), c)
+}
+
+// Lease shows that the worker of a running turn is alive. It is never what makes a write safe.
+type Lease struct {
+	Epoch  int64     `json:"epoch"`
+	Until  time.Time `json:"until"`
+	Holder string    `json:"holder"` // the worker's process
+
+	Revision table.Revision `json:"-"`
+}
+
+// LeaseKey addresses a session's lease.
+func LeaseKey(session id.Session) table.Key { return sessionKey(session, "lease") }
+
+func (l Lease) put(session id.Session, c table.Cond) table.Op {
+	return table.Put(LeaseKey(session), table.Encode(l), c)
+}
+
+// Head is a session's mutable head, changed by its running turn alone.
+type Head struct {
+	Thread   id.Thread           `json:"thread"`
+	Manifest transcript.Manifest `json:"manifest,omitzero"`
+	Previous *Failure            `json:"previous,omitempty"` // how the last turn failed; until a turn has seen it
+
+	Revision table.Revision `json:"-"`
+}
+
+// Failure is what a session's next turn is told about the one that failed.
+type Failure struct {
+	Turn        id.Turn `json:"turn"`
+	Error       string  `json:"error"`
+	Interrupted bool    `json:"interrupted,omitempty"` // its worker died; what it was doing is unknown
+	Message     string  `json:"message,omitempty"`     // the sort key of the owner's message that it should have answered
+}
+
+// SessionKey addresses a session's head.
+func SessionKey(session id.Session) table.Key { return sessionKey(session, "head") }
+
+func (h Head) put(session id.Session) table.Op {
+	return table.Put(SessionKey(session), table.Encode(h), table.AtOrAbsent(h.Revision))
+}
+
+// Entry is a queued turn: all that a claim needs, so that nothing else has to be read first.
+type Entry struct {
+	Turn       Turn      `json:"turn"`
+	Text       string    `json:"text"`
+	Quote      string    `json:"quote,omitempty"` // untrusted
+	Order      string    `json:"order"`
+	Generation int64     `json:"generation"` // of the thread when it was accepted
+	WakeAt     time.Time `json:"wake_at"`    // of its due mark
+
+	Revision table.Revision `json:"-"` // also that of its turn's head: both are always put by the same write
+}
+
+// QueuePrefix begins the sort keys of queued turns.
+const QueuePrefix = "q#"
+
+// Key addresses the entry.
+func (e Entry) Key() table.Key {
+	return sessionKey(e.Turn.Session, QueuePrefix+e.Order+"#"+string(e.Turn.ID))
+}
+
+// Put stores the entry if it is not there.
+func (e Entry) Put() table.Op { return table.Put(e.Key(), table.Encode(e), table.Absent()) }
+
+// Order is the place of a message in its session's queue: by the second it was sent, then by the channel's own
+// sequence, then by its place within one delivery.
+func Order(sent time.Time, sequence int64, place int) string {
+	return fmt.Sprintf("%011d.%019d.%03d", max(sent.Unix(), 0), max(sequence, 0), place)
+}
+
+// SessionPartition holds all records of a session.
+func SessionPartition(session id.Session) string { return "session#" + string(session) }
+
+func sessionKey(session id.Session, sort string) table.Key {
+	return table.Key{Partition: SessionPartition(session), Sort: sort}
+}

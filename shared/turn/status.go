@@ -1,0 +1,67 @@
+// Package turn holds the life of a turn: its status, the fence that guards its writes, the lease that shows its worker
+// alive, claiming the next one, and every end.
+//
+// A turn's status:
+//
+//	queued ──claim──▶ running ──▶ succeeded
+//	  │                  ├──────▶ waiting ──stop──▶ cancelled
+//	  │                  ├──────▶ failed
+//	  └──stop, take──▶ cancelled ◀── stop
+//
+// A session runs one turn at a time. Its fence record says which, under which epoch; every write of a turn checks the
+// fence's revision in the same transaction, so a turn that was stopped, ended or superseded can write nothing late.
+// Safety comes from the fence alone. The lease only tells others that its worker has died.
+//
+// Decisions (Decide, End and what they call) are pure: records in, operations out. Run performs them.
+//
+// Records:
+//
+//	session#<id> / fence               JSON of Fence: epoch, running turn, state
+//	session#<id> / lease               JSON of Lease: epoch, until, holder; there while a turn runs
+//	session#<id> / head                JSON of Head: thread, manifest, previous failure
+//	session#<id> / q#<order>#<turn>    JSON of Entry: a queued turn with its input; gone once claimed
+//	turn#<id>    / head                JSON of Turn
+package turn
+
+import "fmt"
+
+// Status is how far a turn has come.
+type Status string
+
+// The statuses. Succeeded, Waiting, Failed and Cancelled are ends.
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Waiting   Status = "waiting"
+	Succeeded Status = "succeeded"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// ErrStatus means that a turn of the one status can't get the other.
+type ErrStatus struct{ From, To Status }
+
+func (e *ErrStatus) Error() string { return fmt.Sprintf("a %s turn can't become %s", e.From, e.To) }
+
+// Become returns the new status, or *ErrStatus when there is no such step.
+func (s Status) Become(to Status) (Status, error) {
+	allowed := false
+	switch s {
+	case Queued:
+		allowed = to == Running || to == Cancelled
+	case Running:
+		allowed = to == Succeeded || to == Waiting || to == Failed || to == Cancelled
+	case Waiting:
+		allowed = to == Cancelled
+	case Succeeded, Failed, Cancelled:
+	}
+	if !allowed {
+		return s, &ErrStatus{s, to}
+	}
+	return to, nil
+}
+
+// Ended reports whether the status is an end.
+func (s Status) Ended() bool {
+	return s == Waiting || s == Succeeded || s == Failed || s == Cancelled
+}
