@@ -1,0 +1,95 @@
+package telegram
+
+import (
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// maxAddressBytes is the longest address that is made a link; Telegram takes no longer ones.
+const maxAddressBytes = 2048
+
+// markdown is the parser, made when first used so that a start pays nothing for it.
+var markdown = sync.OnceValue(func() parser.Parser {
+	return goldmark.New(goldmark.WithExtensions(
+		extension.Table, extension.Strikethrough, extension.Linkify, extension.TaskList,
+	)).Parser()
+})
+
+// parse turns Markdown into runs.
+func parse(source string) []run {
+	src := []byte(strings.ToValidUTF8(source, "\uFFFD"))
+	w := &writer{src: src}
+	w.blocks(markdown().Parse(text.NewReader(src)), style{}, false)
+	return w.runs
+}
+
+// reference is a character reference of HTML, which Markdown allows in text.
+var reference = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
+
+// unescape resolves backslashes and character references in the source of a text or an address.
+func unescape(raw []byte) string {
+	s := string(raw)
+	if !strings.ContainsAny(s, `\&`) {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 || i+1 >= len(s) {
+			break
+		}
+		b.WriteString(resolve(s[:i]))
+		if !punctuation(s[i+1]) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i+1])
+		s = s[i+2:]
+	}
+	b.WriteString(resolve(s))
+	return b.String()
+}
+
+func resolve(s string) string { return reference.ReplaceAllStringFunc(s, html.UnescapeString) }
+
+func punctuation(c byte) bool { return strings.IndexByte("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", c) >= 0 }
+
+// address is where a link may lead: http, https, tg and mailto only, whole and of bearable length; "" for any other.
+func address(raw string) string {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil || len(raw) > maxAddressBytes {
+		return ""
+	}
+	switch u.Scheme {
+	case "http", "https", "tg":
+		if u.Host == "" {
+			return ""
+		}
+	case "mailto":
+		if u.Opaque == "" {
+			return ""
+		}
+	default:
+		return ""
+	}
+	return u.String()
+}
+
+// plainText is the text of a node's inlines without any markup, for table cells and image descriptions.
+func plainText(n ast.Node, src []byte) string {
+	w := &writer{src: src}
+	w.inlines(n, style{})
+	var b strings.Builder
+	for _, r := range w.runs {
+		b.WriteString(r.text)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}

@@ -1,0 +1,164 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	pollTimeout = 50 * time.Second // how long the server holds a call without updates; it caps it itself
+	firstPause  = time.Second
+	longPause   = 30 * time.Second
+)
+
+// errOnlyNoise means that a batch held nothing that could be confirmed.
+var errOnlyNoise = errors.New("Telegram's getUpdates: no update in the answer has an update_id")
+
+// Poll fetches updates by long polling and takes them to the door, for a machine without a public address.
+type Poll struct {
+	Client   *Client
+	Receiver Receiver
+	// Report, unless it is nil, is told of each error after which the work is tried again. It must be safe for
+	// concurrent use.
+	Report func(error)
+}
+
+// Run polls until ctx ends, and then returns nil. An error says what the operator has to change: the token is refused,
+// or something else takes the bot's updates. All other errors are waited out: 1, 2, 4 and up to 30 s.
+//
+// A batch is confirmed, by the next call's offset, only after every update of it is stored; after a crash in between
+// Telegram sends it again, and the door knows what it has. Chats go side by side, the updates of one chat in order.
+func (p *Poll) Run(ctx context.Context) error {
+	var offset int64
+	var pause backoff
+	for ctx.Err() == nil {
+		next, err := p.batch(ctx, offset)
+		if err == nil {
+			pause, offset = 0, next
+			continue
+		}
+		if stop := fatal(err); stop != nil {
+			return stop
+		}
+		p.wait(ctx, &pause, err)
+	}
+	return nil
+}
+
+// batch fetches and stores once, and returns the next offset.
+func (p *Poll) batch(ctx context.Context, offset int64) (int64, error) {
+	raw, err := p.Client.GetUpdates(ctx, offset, pollTimeout)
+	if err != nil || len(raw) == 0 {
+		return offset, err
+	}
+	updates := p.decode(raw)
+	if len(updates) == 0 {
+		return offset, errOnlyNoise
+	}
+	return p.take(ctx, updates, offset), nil
+}
+
+// fatal is the error that no waiting mends; nil when there is hope.
+func fatal(err error) error {
+	e, ok := errors.AsType[*APIError](err)
+	switch {
+	case !ok:
+		return nil
+	case e.tokenRefused():
+		return fmt.Errorf("the bot token is refused: set the one that @BotFather shows: %w", err)
+	case e.Code == http.StatusConflict && e.says("webhook"):
+		return fmt.Errorf("the bot has a webhook: delete it, or stop polling: %w", err)
+	case e.Code == http.StatusConflict:
+		return fmt.Errorf("another process polls this bot: stop it first: %w", err)
+	}
+	return nil
+}
+
+// take stores a batch and returns the offset that confirms it; the old one when ctx ended before all was stored. The
+// offset may go back: the server's numbering starts anew after an idle week.
+func (p *Poll) take(ctx context.Context, updates []Update, offset int64) int64 {
+	var wait sync.WaitGroup
+	for _, chat := range byChat(updates) {
+		wait.Go(func() { p.store(ctx, chat) })
+	}
+	wait.Wait()
+	if ctx.Err() != nil {
+		return offset
+	}
+	last := updates[0].ID
+	for _, u := range updates {
+		last = max(last, u.ID)
+	}
+	return last + 1
+}
+
+// decode leaves out what is no update. Without an update_id it can't be confirmed by itself either; the next one's is.
+func (p *Poll) decode(raw []json.RawMessage) []Update {
+	updates := make([]Update, 0, len(raw))
+	for _, body := range raw {
+		u, err := Decode(body)
+		if err != nil {
+			p.Receiver.count(Undecodable)
+			continue
+		}
+		updates = append(updates, u)
+	}
+	return updates
+}
+
+// byChat groups a batch, each group in the batch's order. What has no chat shares a group.
+func byChat(updates []Update) map[int64][]Update {
+	chats := map[int64][]Update{}
+	for _, u := range updates {
+		id := field[int64](field[object](u.message(), "chat"), "id")
+		chats[id] = append(chats[id], u)
+	}
+	return chats
+}
+
+// store takes one chat's updates to the door, each until it is stored.
+func (p *Poll) store(ctx context.Context, updates []Update) {
+	for _, u := range updates {
+		var pause backoff
+		for ctx.Err() == nil {
+			_, err := p.Receiver.Receive(ctx, time.Now(), u)
+			if err == nil {
+				break
+			}
+			p.wait(ctx, &pause, err)
+		}
+	}
+}
+
+// wait sleeps before another try: as long as the server asks, else longer each time.
+func (p *Poll) wait(ctx context.Context, pause *backoff, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if p.Report != nil {
+		p.Report(err)
+	}
+	d := pause.next()
+	if e, ok := errors.AsType[*APIError](err); ok {
+		d = max(d, e.RetryAfter)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// backoff is the last pause; 0 before the first.
+type backoff time.Duration
+
+func (b *backoff) next() time.Duration {
+	*b = backoff(min(max(2*time.Duration(*b), firstPause), longPause))
+	return time.Duration(*b)
+}
