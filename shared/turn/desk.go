@@ -21,15 +21,14 @@ var (
 	ErrRaced = errors.New("the session changed meanwhile")
 )
 
-// InterruptedNotice is what the owner is told when a turn's worker died.
-const InterruptedNotice = "I was interrupted while working on this. Something may already have been done outside: " +
-	"check before you ask for it again, or say “continue”."
-
 // Desk looks at sessions, claims their turns and buries those of dead workers. It is safe for concurrent use.
 type Desk struct {
 	Table  table.Table
 	IDs    *id.Source
 	Holder string // names this process in leases
+	// Gone, if set, tells of a holder whether its process is known to have ended, so that its turns need not wait for
+	// their leases to run out. A process that has a store to itself knows that of all others.
+	Gone func(holder string) bool
 }
 
 // Look reads what a claim is decided from, side by side.
@@ -114,10 +113,7 @@ func (d *Desk) Bury(ctx context.Context, session id.Session, v View, now time.Ti
 	if h.Turn.ID != v.Fence.Turn || h.Turn.Status != Running {
 		return nil, ErrRaced
 	}
-	ops, err := End(h, Ending{
-		Status: Failed, At: now, Text: InterruptedNotice, From: thread.Notice,
-		Error: "the worker was interrupted", Interrupted: true,
-	})
+	ops, err := End(h, Interruption(now))
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +148,9 @@ func (d *Desk) lease(ctx context.Context, session id.Session) (*Lease, error) {
 	}
 	var l Lease
 	l.Revision, err = table.Decode(item, &l)
+	if d.Gone != nil && d.Gone(l.Holder) {
+		l.Until = time.Time{}
+	}
 	return &l, err
 }
 

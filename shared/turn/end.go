@@ -58,6 +58,28 @@ func End(h Held, e Ending) ([]table.Op, error) {
 	)...), nil
 }
 
+// Interruption is the ending of a turn whose worker died or was shut down.
+func Interruption(at time.Time) Ending {
+	return Ending{
+		Status: Failed, At: at, Text: InterruptedNotice, From: thread.Notice, Error: "the worker was interrupted",
+		Interrupted: true,
+	}
+}
+
+// Unexpected is the ending of a turn that something broke which is not the owner's to know.
+func Unexpected(err error, at time.Time) Ending {
+	return Ending{Status: Failed, At: at, Text: GenericNotice, From: thread.Notice, Error: err.Error()}
+}
+
+// What the owner is told when there are no better words.
+const (
+	// InterruptedNotice is for a turn whose worker died.
+	InterruptedNotice = "I was interrupted while working on this. Something may already have been done outside: " +
+		"check before you ask for it again, or say “continue”."
+	// GenericNotice is for an error whose words are not meant for the owner.
+	GenericNotice = "Something went wrong processing that — please try again."
+)
+
 // ReplyID is the ID of the one message that ends a turn.
 func ReplyID(t id.Turn) id.Message { return id.Message(id.From("reply", string(t))) }
 

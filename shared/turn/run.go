@@ -101,14 +101,31 @@ func (r *Run) Checkpoint(ctx context.Context, now time.Time) error {
 
 // End ends the turn, saving what no checkpoint has saved. ErrFenced means that it ended otherwise.
 func (r *Run) End(ctx context.Context, e Ending) error {
+	manifest, err := r.log.Checkpoint(ctx, r.blobs, r.held.Fence.Epoch)
+	if err != nil {
+		return err
+	}
 	h := r.held
-	if r.log != nil {
-		manifest, err := r.log.Checkpoint(ctx, r.blobs, h.Fence.Epoch)
+	h.Head.Manifest = manifest
+	return r.end(ctx, h, e)
+}
+
+// Abandon ends the turn without saving the transcript further: the way out when a store does not answer or the time is
+// short. What the owner said is kept for the next turn by the failure it leaves.
+func (r *Run) Abandon(ctx context.Context, e Ending) error {
+	h := r.held
+	if r.blobs == nil { // it broke before the session's head was read, which the end writes
+		head, err := r.desk.head(ctx, h.Turn.Session)
 		if err != nil {
 			return err
 		}
-		h.Head.Manifest = manifest
+		head.Thread = h.Turn.Thread
+		h.Head = head
 	}
+	return r.end(ctx, h, e)
+}
+
+func (r *Run) end(ctx context.Context, h Held, e Ending) error {
 	ops, err := End(h, e)
 	if err != nil {
 		return err

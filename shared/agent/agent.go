@@ -1,0 +1,209 @@
+// Package agent runs a turn: step by step, a model request, its tools, and a checkpoint after each, until the model has
+// nothing more to do.
+//
+// It never repeats anything: a request that fails for good, a worker that dies, a store that stays away end the turn.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/blob"
+	"github.com/bobbin-agent/bobbin/shared/live"
+	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/prompt"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/tool"
+	"github.com/bobbin-agent/bobbin/shared/transcript"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+)
+
+// maxSteps bounds the model requests of one turn.
+const maxSteps = 75
+
+// Agent runs turns. It is safe for concurrent use.
+type Agent struct {
+	Model model.Model
+	Tools []tool.Tool
+	Blobs blob.Blob
+	// Show, if set, is told what a running turn writes, as it does.
+	Show func(live.Event)
+}
+
+// Work runs the turn up to its end and returns how it ends, for the caller to record. An error means that there is
+// nothing to record: the turn is not ours any more, or the stores did not answer.
+func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
+	if err := a.open(ctx, run); err != nil {
+		return turn.Ending{}, err
+	}
+	guard := tool.Guard{Tools: a.Tools, Turn: run.Turn().ID}
+	for step := range maxSteps {
+		answer, err := a.ask(ctx, run)
+		if err != nil {
+			return failed(ctx, err)
+		}
+		calls := requested(answer)
+		if len(calls) == 0 {
+			return turn.Ending{Status: turn.Succeeded, Text: reply(answer), From: thread.Agent}, nil
+		}
+		// A crash here leaves calls that never began; they count as interrupted.
+		if err := run.Checkpoint(ctx, time.Now()); err != nil {
+			return turn.Ending{}, err
+		}
+		results, err := guard.Run(ctx, step, calls)
+		// A crash here leaves calls whose effects are unknown: the next turn is told so and nothing is done again.
+		if err != nil {
+			return failed(ctx, err)
+		}
+		run.Log().Append(transcript.Entry{Kind: transcript.Results, Turn: run.Turn().ID, Blocks: blocks(results)})
+		if err := run.Checkpoint(ctx, time.Now()); err != nil {
+			return turn.Ending{}, err
+		}
+	}
+	return turn.Ending{
+		Status: turn.Failed, From: thread.Notice, Error: fmt.Sprintf("stopped after %d steps", maxSteps),
+		Text: fmt.Sprintf("I stopped after %d steps without coming to an end. Say “continue” and I will go on.", maxSteps),
+	}, nil
+}
+
+// open reads the transcript and adds what is new: missing results, how the last turn failed, what the owner said.
+func (a *Agent) open(ctx context.Context, run *turn.Run) error {
+	damaged := false
+	err := run.Open(ctx, a.Blobs)
+	if errors.Is(err, transcript.ErrCorrupt) {
+		damaged = true
+		err = run.Restart(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	log, t := run.Log(), run.Turn()
+	add := func(kind transcript.Kind, b []model.Block) {
+		log.Append(transcript.Entry{Kind: kind, Turn: t.ID, Blocks: b})
+	}
+	if damaged {
+		add(transcript.Note, []model.Block{{Text: prompt.Restarted}})
+	}
+	if missing := transcript.Orphans(log.Entries()); len(missing) > 0 {
+		add(transcript.Results, missing)
+	}
+	if f := run.Previous(); f != nil {
+		unheard, err := a.unheard(ctx, run, f)
+		if err != nil {
+			return err
+		}
+		add(transcript.Note, prompt.Failed(*f, unheard))
+	}
+	add(transcript.Owner, prompt.Said(run.Input()))
+	return nil
+}
+
+// unheard is the owner's message that a failed turn should have answered, if the transcript does not have it.
+func (a *Agent) unheard(ctx context.Context, run *turn.Run, f *turn.Failure) (string, error) {
+	entries := run.Log().Entries()
+	for i := len(entries) - 1; i >= 0; i-- {
+		if entries[i].Turn == f.Turn && entries[i].Kind == transcript.Owner {
+			return "", nil
+		}
+	}
+	if f.Message == "" {
+		return "", nil
+	}
+	return run.Recall(ctx, f)
+}
+
+// ask makes one model request and adds its answer to the transcript.
+func (a *Agent) ask(ctx context.Context, run *turn.Run) (model.Response, error) {
+	t := run.Turn()
+	answer, err := a.Model.Stream(ctx, model.Request{
+		System:   prompt.System,
+		Messages: transcript.Messages(run.Log().Entries()),
+		Tools:    tool.Describe(a.Tools),
+	}, a.shower(t))
+	if err != nil {
+		return model.Response{}, err
+	}
+	run.Count(answer.Usage)
+	run.Log().Append(transcript.Entry{Kind: transcript.Assistant, Turn: t.ID, Blocks: answer.Blocks})
+	return answer, nil
+}
+
+// shower passes the text of an answer on as it comes.
+func (a *Agent) shower(t turn.Turn) func(model.Delta) {
+	if a.Show == nil {
+		return nil
+	}
+	return func(d model.Delta) {
+		switch d.Kind {
+		case model.DeltaText:
+			a.Show(live.Event{Kind: live.Text, Turn: t.ID, Text: d.Text})
+		case model.DeltaRestart:
+			a.Show(live.Event{Kind: live.Restart, Turn: t.ID})
+		case model.DeltaThinking:
+		}
+	}
+}
+
+func requested(r model.Response) []model.ToolCall {
+	var calls []model.ToolCall
+	for _, b := range r.Blocks {
+		if b.Call != nil {
+			calls = append(calls, *b.Call)
+		}
+	}
+	return calls
+}
+
+func blocks(results []model.ToolResult) []model.Block {
+	out := make([]model.Block, len(results))
+	for i := range results {
+		out[i].Result = &results[i]
+	}
+	return out
+}
+
+// reply is the text of a final answer.
+func reply(r model.Response) string {
+	var parts []string
+	for _, b := range r.Blocks {
+		if strings.TrimSpace(b.Text) != "" {
+			parts = append(parts, b.Text)
+		}
+	}
+	out := strings.Join(parts, "\n\n")
+	switch {
+	case r.Stop == model.StopLength:
+		return strings.TrimSpace(out + "\n\n_(The answer was cut off: it had reached its largest length. Say “continue” for more.)_")
+	case out == "" && r.Stop == model.StopRefused:
+		return "The model declined to answer this."
+	case out == "":
+		return "The model gave an empty answer. Please try again."
+	}
+	return out
+}
+
+// failed is the ending of a turn whose model request or tool broke. If the turn's own context has ended, that is the
+// reason, and there is nothing to record.
+func failed(ctx context.Context, err error) (turn.Ending, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return turn.Ending{}, cause
+	}
+	return Failed(err), nil
+}
+
+// Failed is the ending of a turn that an error ended: the owner is told the provider's own words, or that something
+// went wrong.
+func Failed(err error) turn.Ending {
+	e := turn.Unexpected(err, time.Now())
+	var told *model.Error
+	if errors.As(err, &told) {
+		e.Text = "I could not finish this: " + told.Error()
+		if told.Kind == model.ErrorAuth {
+			e.Text += "\n\nCheck the model's key and name in the settings (BOBBIN_MODEL)."
+		}
+	}
+	return e
+}

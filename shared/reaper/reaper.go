@@ -1,0 +1,228 @@
+// Package reaper brings back what was left behind: it looks at the due marks and asks again for what is still owed,
+// ends the turns of dead workers, and drops the marks of what has been settled.
+//
+// It decides nothing that matters by the time alone: whatever it does is conditional on the records as it found them,
+// so that several at once, or one far too early, do no harm.
+package reaper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/due"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wake"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// horizon is how far ahead marks are read, to know whether any turn runs.
+	horizon = 2 * turn.LeaseTerm
+	// pageMarks is how many marks of a shard are handled in one sweep; the rest is for the next.
+	pageMarks = 500
+	// firstDistance and longestDistance bound the growing time between two looks at the same obligation.
+	firstDistance   = 10 * time.Second
+	longestDistance = 10 * time.Minute
+	// interval is how often a reaper looks while turns run.
+	interval = 10 * time.Second
+)
+
+// Reaper looks at the due marks.
+type Reaper struct {
+	Table table.Table
+	IDs   *id.Source
+	Queue queue.Sender
+	Desk  *turn.Desk
+	// Buried, if set, is called with each turn that was ended because its worker had died.
+	Buried func(turn.Turn)
+}
+
+// Report counts what a sweep did.
+type Report struct {
+	Woken   int // sessions asked to run
+	Sent    int // conversations asked to be sent
+	Buried  int // turns of dead workers ended
+	Dropped int // marks of what had been settled
+	Failed  int // marks that could not be handled this time
+	Running int // leases being watched
+}
+
+// Watch sweeps at once, and every 10 seconds for as long as turns run and the context allows another.
+func (r *Reaper) Watch(ctx context.Context, note func(Report, error)) {
+	for {
+		report, err := r.Sweep(ctx, time.Now())
+		note(report, err)
+		if report.Running == 0 && report.Buried == 0 && report.Failed == 0 {
+			return
+		}
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < interval+interval/2 {
+			return
+		}
+		timer := time.NewTimer(interval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// Sweep acts on all marks that are due before until, best effort for each, and reports what it did. A process that has
+// just started and knows that nothing else runs passes a time far ahead. An error means that some shards could not be
+// read.
+func (r *Reaper) Sweep(ctx context.Context, until time.Time) (Report, error) {
+	var mu sync.Mutex
+	var total Report
+	var group errgroup.Group
+	for shard := range due.Shards {
+		group.Go(func() error {
+			report, err := r.shard(ctx, shard, until)
+			mu.Lock()
+			defer mu.Unlock()
+			total.add(report)
+			return err
+		})
+	}
+	return total, group.Wait()
+}
+
+func (t *Report) add(r Report) {
+	t.Woken += r.Woken
+	t.Sent += r.Sent
+	t.Buried += r.Buried
+	t.Dropped += r.Dropped
+	t.Failed += r.Failed
+	t.Running += r.Running
+}
+
+func (r *Reaper) shard(ctx context.Context, shard int, until time.Time) (Report, error) {
+	var report Report
+	marks, err := due.Scan(ctx, r.Table, shard, until.Add(horizon), pageMarks)
+	if err != nil {
+		return report, err
+	}
+	for _, m := range marks {
+		if !m.At.Before(until) {
+			if m.Kind == due.Lease {
+				report.Running++
+			}
+			continue
+		}
+		if err := r.act(ctx, m, &report); err != nil {
+			report.Failed++
+		}
+	}
+	return report, nil
+}
+
+func (r *Reaper) act(ctx context.Context, m due.Mark, report *Report) error {
+	switch m.Kind {
+	case due.Wake:
+		return r.wake(ctx, m, report)
+	case due.Send:
+		return r.send(ctx, m, report)
+	case due.Lease:
+		return r.lease(ctx, m, report)
+	}
+	return fmt.Errorf("a due mark of kind %q", m.Kind)
+}
+
+// wake asks again for a turn that is still queued.
+func (r *Reaper) wake(ctx context.Context, m due.Mark, report *Report) error {
+	return r.again(ctx, m, report, &report.Woken,
+		table.Key{Partition: turn.SessionPartition(m.Session), Sort: m.Record}, wake.Session(m.Session, m.Thread))
+}
+
+// send asks again for a message that has not been settled.
+func (r *Reaper) send(ctx context.Context, m due.Mark, report *Report) error {
+	return r.again(ctx, m, report, &report.Sent,
+		table.Key{Partition: outbox.Partition(m.Conversation), Sort: m.Record}, wake.Conversation(m.Conversation))
+}
+
+// again sends a wake-up if the obligation's record is still there, and looks once more at a growing distance.
+func (r *Reaper) again(ctx context.Context, m due.Mark, report *Report, count *int, obligation table.Key, up wake.Up) error {
+	item, err := r.Table.Get(ctx, obligation)
+	if err != nil {
+		return err
+	}
+	if item == nil {
+		return r.drop(ctx, m, report)
+	}
+	if err := r.Queue.Send(ctx, up.Rescue(m.Subject+"#r"+strconv.Itoa(m.Attempt)+"#"+strconv.FormatInt(m.At.UnixMilli(), 36))); err != nil {
+		return err
+	}
+	*count++
+	return r.move(ctx, m, time.Now().Add(distance(m.Attempt)))
+}
+
+func distance(attempt int) time.Duration {
+	return min(firstDistance<<min(attempt, 16), longestDistance)
+}
+
+// lease looks after a running turn: it ends that of a dead worker and comes back to that of a live one.
+func (r *Reaper) lease(ctx context.Context, m due.Mark, report *Report) error {
+	view, err := r.Desk.Look(ctx, m.Session, m.Thread)
+	if err != nil {
+		return err
+	}
+	if view.Fence.Turn != m.Turn || view.Fence.Epoch != m.Epoch {
+		return r.drop(ctx, m, report)
+	}
+	now := time.Now()
+	if turn.Decide(view, now) == turn.Busy {
+		report.Running++
+		return r.move(ctx, m, now.Add(view.Remaining(now)+time.Second))
+	}
+	dead, err := r.Desk.Bury(ctx, m.Session, view, now)
+	if errors.Is(err, turn.ErrRaced) {
+		return nil // a sign of life after all, or someone else was quicker: the mark stays for the next sweep
+	}
+	if err != nil {
+		return err
+	}
+	report.Buried++
+	if r.Buried != nil {
+		r.Buried(*dead)
+	}
+	return r.follow(ctx, *dead, m)
+}
+
+// follow asks for what an ended turn leaves to be done: its notice, and the session's next turn.
+func (r *Reaper) follow(ctx context.Context, t turn.Turn, m due.Mark) error {
+	cause := "buried#" + m.Subject
+	var errs []error
+	if !t.Route.Stored() {
+		errs = append(errs, r.Queue.Send(ctx, wake.Conversation(t.Route.Key()).Rescue(cause)))
+	}
+	errs = append(errs, r.Queue.Send(ctx, wake.Session(t.Session, t.Thread).Rescue(cause)))
+	return errors.Join(errs...)
+}
+
+// drop removes a mark whose obligation has been settled.
+func (r *Reaper) drop(ctx context.Context, m due.Mark, report *Report) error {
+	report.Dropped++
+	return r.write(ctx, []table.Op{m.Settle()})
+}
+
+// move puts the mark off. Losing a race over it is as well: someone else is looking after it.
+func (r *Reaper) move(ctx context.Context, m due.Mark, at time.Time) error {
+	err := r.write(ctx, m.Move(at))
+	var failed *table.ConditionError
+	if errors.As(err, &failed) {
+		return nil
+	}
+	return err
+}
+
+func (r *Reaper) write(ctx context.Context, ops []table.Op) error {
+	return table.Apply(ctx, r.Table, table.Write{ID: r.IDs.New(time.Now()), Ops: ops})
+}

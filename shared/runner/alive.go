@@ -1,0 +1,63 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+)
+
+// keepAlive gives the worker's signs of life, lease first, then the wake-up, until stop. The context it returns ends
+// when the turn is not ours any more, or when no sign could be given for so long that others take the worker for dead.
+// stop returns when the last sign has been given; it may be called again.
+func (r *Runner) keepAlive(ctx context.Context, d queue.Delivery, run *turn.Run) (context.Context, func()) {
+	working, end := context.WithCancelCause(ctx)
+	beating, halt := context.WithCancel(working)
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := beat(beating, d, run); err != nil {
+			end(err)
+		}
+	})
+	return working, func() {
+		halt()
+		done.Wait()
+		end(nil)
+	}
+}
+
+// beat returns nil when its context ends, and an error when the turn must stop.
+func beat(ctx context.Context, d queue.Delivery, run *turn.Run) error {
+	ticker := time.NewTicker(turn.Beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		err := renew(ctx, run)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, turn.ErrFenced):
+			return err
+		case err != nil && !time.Now().Before(run.Until()):
+			return fmt.Errorf("%w: no sign of life could be given: %w", turn.ErrFenced, err)
+		case err == nil:
+			// If this fails, the wake-up comes again and finds the lease alive.
+			_ = d.Lease.Extend(ctx, visibility)
+		}
+	}
+}
+
+// renew renews the lease, giving up in time for the next attempt.
+func renew(ctx context.Context, run *turn.Run) error {
+	ctx, cancel := context.WithTimeout(ctx, turn.Beat/2)
+	defer cancel()
+	return run.Renew(ctx, time.Now())
+}

@@ -1,0 +1,279 @@
+// Package runner acts on wake-ups: it looks at the session, claims its oldest turn, keeps the worker's signs of life
+// going while the agent works, records the end, sends what is to be sent, and wakes the session again.
+//
+// It is the same for a Lambda function and for a process that polls. A wake-up that is lost, doubled or out of order
+// changes nothing: what is to be done stands in the table.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/live"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wake"
+)
+
+const (
+	// visibility is how long a wake-up stays hidden after the worker's last sign of life: longer than the lease, so that
+	// whoever gets it next finds the lease run out.
+	visibility = 30 * time.Second
+	// giveBacks is how often a wake-up that meets another's live turn is given back before it is left to the reaper.
+	giveBacks = 3
+	// maxLooks bounds how often a session is looked at for one wake-up.
+	maxLooks = 20
+	// lastWords bounds what a worker that is being shut down still does.
+	lastWords = 5 * time.Second
+)
+
+// Verdict says what the receiver does with the wake-up.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Done      Verdict = iota + 1 // remove it
+	GivenBack                    // it has been given back and will come again: leave it
+)
+
+// Agent runs a claimed turn up to its end.
+type Agent interface {
+	// Work returns how the turn ends. An error means that there is nothing to record.
+	Work(ctx context.Context, run *turn.Run) (turn.Ending, error)
+}
+
+// Runner acts on wake-ups. It is safe for concurrent use.
+type Runner struct {
+	Desk   *turn.Desk
+	Agent  Agent
+	Outbox *outbox.Sender
+	Queue  queue.Sender
+	// Show, if set, is told what happens to turns.
+	Show func(turn.Turn, live.Event)
+	// Note, if set, is told what is worth counting or logging; err may be nil.
+	Note func(ctx context.Context, event string, t turn.Turn, err error)
+}
+
+// Handle acts on one wake-up. An error leaves the wake-up to come again.
+func (r *Runner) Handle(ctx context.Context, d queue.Delivery) (Verdict, error) {
+	up, err := wake.Parse(d.Body)
+	if err != nil {
+		r.note(ctx, "bad wake-up", turn.Turn{}, err)
+		return Done, nil // it will not get better
+	}
+	if up.Conversation != "" {
+		return r.deliver(ctx, d, up.Conversation)
+	}
+	return r.session(ctx, d, up)
+}
+
+// session drains one turn of the session.
+func (r *Runner) session(ctx context.Context, d queue.Delivery, up wake.Up) (Verdict, error) {
+	shortened := make(chan error, 1)
+	go func() { shortened <- d.Lease.Extend(ctx, visibility) }()
+	run, verdict, err := r.claim(ctx, d, up, shortened)
+	if run == nil {
+		return verdict, err
+	}
+	return Done, r.run(ctx, d, run)
+}
+
+// claim looks until a turn is claimed, or there is none to claim. The wake-up has been shortened when it returns.
+func (r *Runner) claim(ctx context.Context, d queue.Delivery, up wake.Up, shortened <-chan error) (*turn.Run, Verdict, error) {
+	view, err := r.Desk.Look(ctx, up.Session, up.Thread)
+	if extendErr := <-shortened; extendErr != nil && !errors.Is(extendErr, queue.ErrRefused) {
+		return nil, 0, fmt.Errorf("holding the wake-up: %w", extendErr)
+	}
+	for range maxLooks {
+		if err != nil {
+			return nil, 0, err
+		}
+		now := time.Now()
+		switch turn.Decide(view, now) {
+		case turn.Idle:
+			return nil, Done, nil
+		case turn.Busy:
+			verdict, err := r.busy(ctx, d, view.Remaining(now))
+			return nil, verdict, err
+		case turn.Bury:
+			err = r.bury(ctx, up, view, now)
+		case turn.Strike:
+			err = r.Desk.Strike(ctx, view, now)
+		case turn.Claim:
+			var run *turn.Run
+			if run, err = r.Desk.Claim(ctx, view, now); err == nil {
+				return run, 0, nil
+			}
+		}
+		if err == nil || errors.Is(err, turn.ErrRaced) {
+			view, err = r.Desk.Look(ctx, up.Session, up.Thread)
+		}
+	}
+	return nil, 0, fmt.Errorf("claiming a turn of session %s: the session kept changing", up.Session)
+}
+
+// busy leaves a session alone whose turn has a live worker. A wake-up that had been delivered before may be that very
+// worker's, who may have died since: it comes again when the lease would have run out.
+func (r *Runner) busy(ctx context.Context, d queue.Delivery, remaining time.Duration) (Verdict, error) {
+	if d.Receives <= 1 || d.Receives > 1+giveBacks {
+		return Done, nil
+	}
+	if err := d.Lease.GiveBack(ctx, remaining+time.Second); err != nil {
+		return 0, fmt.Errorf("giving a wake-up back: %w", err)
+	}
+	return GivenBack, nil
+}
+
+func (r *Runner) bury(ctx context.Context, up wake.Up, view turn.View, now time.Time) error {
+	dead, err := r.Desk.Bury(ctx, up.Session, view, now)
+	if err != nil {
+		return err
+	}
+	r.note(ctx, "turn interrupted", *dead, nil)
+	r.ended(*dead)
+	r.flush(ctx, *dead)
+	return nil
+}
+
+// run works on a claimed turn and records its end.
+func (r *Runner) run(ctx context.Context, d queue.Delivery, run *turn.Run) error {
+	t := run.Turn()
+	r.show(t, live.Event{Kind: live.Turned, Turn: t.ID, Status: live.Running})
+	r.note(ctx, "turn started", t, nil)
+	working, stop := r.keepAlive(ctx, d, run)
+	defer stop()
+	ending, err := r.work(working, run)
+	if err == nil {
+		err = run.End(working, ending)
+	}
+	if err != nil {
+		err = r.broken(ctx, working, run, err)
+	}
+	stop()
+	if err != nil {
+		r.note(ctx, "turn given up", t, err)
+		if errors.Is(err, turn.ErrFenced) {
+			return nil
+		}
+		return err
+	}
+	r.note(ctx, "turn ended", run.Turn(), nil)
+	return r.after(ctx, t)
+}
+
+// broken ends as failed a turn that could not go on: its worker is being shut down, or something broke that is not the
+// model's. If that can't be recorded either, the turn is found dead when its lease has run out.
+func (r *Runner) broken(ctx, working context.Context, run *turn.Run, err error) error {
+	if errors.Is(err, turn.ErrFenced) || errors.Is(context.Cause(working), turn.ErrFenced) {
+		return fmt.Errorf("working on a turn: %w", turn.ErrFenced)
+	}
+	ending := turn.Unexpected(err, time.Now())
+	if ctx.Err() != nil {
+		ending = turn.Interruption(time.Now())
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if endErr := run.Abandon(last, ending); endErr != nil {
+		return errors.Join(err, endErr)
+	}
+	r.note(ctx, "turn failed", run.Turn(), err)
+	return nil
+}
+
+// work runs the agent; a panic of it is an error of the turn, not of the worker.
+func (r *Runner) work(ctx context.Context, run *turn.Run) (ending turn.Ending, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the turn panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	ending, err = r.Agent.Work(ctx, run)
+	ending.At = time.Now()
+	return ending, err
+}
+
+// after sends what the turn said and wakes the session if there is more, side by side.
+func (r *Runner) after(ctx context.Context, t turn.Turn) error {
+	r.ended(t)
+	woken := make(chan error, 1)
+	go func() { woken <- r.wakeNext(ctx, t) }()
+	r.flush(ctx, t)
+	return <-woken
+}
+
+// wakeNext asks for the session's next turn, if there is one. What is queued later brings its own wake-up, and all have
+// a due mark.
+func (r *Runner) wakeNext(ctx context.Context, t turn.Turn) error {
+	next, err := r.Desk.Next(ctx, t.Session)
+	if err != nil || next == nil {
+		return err
+	}
+	return r.Queue.Send(ctx, wake.Session(t.Session, t.Thread).Message(string(t.Session)+"#"+string(t.ID)))
+}
+
+// flush sends the conversation's messages. What fails or has to wait is asked for by a wake-up of its own, and if that
+// fails by its due mark.
+func (r *Runner) flush(ctx context.Context, t turn.Turn) {
+	if t.Route.Stored() {
+		return
+	}
+	report, err := r.Outbox.Flush(ctx, t.Route.Key())
+	r.report(ctx, t, report, err)
+	if err != nil || report.Again > 0 {
+		cause := string(t.ID) + "#" + strconv.FormatInt(t.Epoch, 10)
+		if err := r.Queue.Send(ctx, wake.Conversation(t.Route.Key()).Message(cause)); err != nil {
+			r.note(ctx, "wake-up not sent", t, err)
+		}
+	}
+}
+
+// deliver sends a conversation's messages and gives the wake-up back while there is more that has to wait.
+func (r *Runner) deliver(ctx context.Context, d queue.Delivery, conversation string) (Verdict, error) {
+	report, err := r.Outbox.Flush(ctx, conversation)
+	r.report(ctx, turn.Turn{}, report, err)
+	if err != nil {
+		return 0, err
+	}
+	if report.Again <= 0 {
+		return Done, nil
+	}
+	if err := d.Lease.GiveBack(ctx, min(report.Again, queue.MaxVisibility)); err != nil {
+		return 0, fmt.Errorf("giving a wake-up back: %w", err)
+	}
+	return GivenBack, nil
+}
+
+func (r *Runner) report(ctx context.Context, t turn.Turn, report outbox.Report, err error) {
+	if err != nil {
+		r.note(ctx, "sending failed", t, err)
+	}
+	for event, n := range map[string]int{
+		"message possibly repeated": report.Repeated, "message refused": report.Refused, "message lost": report.Lost,
+	} {
+		for range n {
+			r.note(ctx, event, t, nil)
+		}
+	}
+}
+
+func (r *Runner) ended(t turn.Turn) {
+	r.show(t, live.Event{Kind: live.Stored, Turn: t.ID})
+	r.show(t, live.Event{Kind: live.Turned, Turn: t.ID, Status: live.Ended})
+}
+
+func (r *Runner) show(t turn.Turn, e live.Event) {
+	if r.Show != nil {
+		r.Show(t, e)
+	}
+}
+
+func (r *Runner) note(ctx context.Context, event string, t turn.Turn, err error) {
+	if r.Note != nil {
+		r.Note(ctx, event, t, err)
+	}
+}
