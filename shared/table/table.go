@@ -53,7 +53,7 @@ type Revision string
 type Item struct {
 	Key      Key
 	Value    []byte    // owned by the caller
-	Counter  int64     // the sum of all Adds to the record; 0 if there was none
+	Counter  int64     // the sum of all Adds since the record was last put; 0 if there was none
 	Revision Revision  // never empty
 	Expires  time.Time // when the store may drop it; zero for never
 }
@@ -111,11 +111,12 @@ type Op struct {
 	HasMax  bool
 }
 
-// Put stores value under key if the condition holds.
+// Put stores value under key if the condition holds. It replaces the whole record: a counter begins at 0 again, and an
+// earlier expiry is gone.
 func Put(key Key, value []byte, c Cond) Op { return Op{Kind: OpPut, Key: key, Value: value, If: c} }
 
-// PutExpiring is Put of a record that the store may drop after expires. Expiry is housekeeping: a reader that depends
-// on the time compares it itself.
+// PutExpiring is Put of a record that the store may drop after expires, of which it keeps whole seconds. Expiry is
+// housekeeping: a reader that depends on the time compares it itself.
 func PutExpiring(key Key, value []byte, c Cond, expires time.Time) Op {
 	return Op{Kind: OpPut, Key: key, Value: value, If: c, Expires: expires}
 }
@@ -129,7 +130,7 @@ func DeleteBlind(key Key) Op { return Op{Kind: OpDelete, Key: key} }
 // Check demands the condition and changes nothing.
 func Check(key Key, c Cond) Op { return Op{Kind: OpCheck, Key: key, If: c} }
 
-// Add adds delta to the record's counter, creating the record at 0.
+// Add adds delta to the record's counter, creating the record at 0 without a value. A value and an expiry stay.
 func Add(key Key, delta int64) Op { return Op{Kind: OpAdd, Key: key, Delta: delta} }
 
 // AddUpTo is Add that fails if the sum would exceed most.

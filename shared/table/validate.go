@@ -5,6 +5,9 @@ import "fmt"
 // MaxIDBytes bounds Write.ID; a UUID fits.
 const MaxIDBytes = 36
 
+// opReserve is what a record's revision, expiry, counter and attribute names may take of MaxBytes.
+const opReserve = 128
+
 // Validate reports, wrapped in ErrInvalid, how the write breaks a limit. Every implementation calls it first, so that
 // what passes on one passes on all.
 func (w Write) Validate() error {
@@ -25,7 +28,7 @@ func (w Write) Validate() error {
 			return invalid("operation %d touches %s a second time", i, op.Key)
 		}
 		seen[op.Key] = struct{}{}
-		total += op.size()
+		total += op.size() + opReserve
 	}
 	if total > MaxBytes {
 		return invalid("a write holds at most %d bytes, got %d", MaxBytes, total)
