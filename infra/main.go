@@ -1,8 +1,17 @@
-// Command infra is the CDK app: it writes the CloudFormation template of Bobbin's stack. The CDK's command line runs
-// it; see cdk.json, and stack.Settings for what can be set.
+// Command infra is the CDK app: it writes the CloudFormation template of Bobbin's stack. The CDK's command line, the npm
+// package aws-cdk, runs it as cdk.json says. After `make build`, in this folder:
+//
+//	cdk bootstrap
+//	cdk deploy -c model=provider:name -c telegram-bot=123456
+//
+// stack.Settings has all that can be set. CloudFormation can't store secrets; whoever deploys does, each in the
+// Parameter Store under the stage's prefix and the name that package grant gives it:
+//
+//	aws ssm put-parameter --type SecureString --name /bobbin/main/telegram-token --value …
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 
@@ -31,11 +40,16 @@ func synth() error {
 	return nil
 }
 
-// fromContext reads a context value, which is text on the command line and may be any JSON in cdk.json.
+// fromContext reads a context value, which is text on the command line and may be any JSON in cdk.json: what is not
+// text there is taken as it is written.
 func fromContext(app awscdk.App, name string) string {
-	value := app.Node().TryGetContext(jsii.String(name))
-	if value == nil {
+	switch value := app.Node().TryGetContext(jsii.String(name)).(type) {
+	case nil:
 		return ""
+	case string:
+		return value
+	default:
+		text, _ := json.Marshal(value) // it was JSON before
+		return string(text)
 	}
-	return fmt.Sprint(value)
 }

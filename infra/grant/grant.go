@@ -16,12 +16,12 @@ type Resource string
 
 // The resources.
 const (
-	Table   Resource = "table"   // the record store, without its indexes: it has none
+	Table   Resource = "table"   // the record store, which has no indexes
 	Objects Resource = "objects" // the objects in the bucket, not the bucket
-
-	Queue  Resource = "queue"  // the wake-up queue, not its dead letters
-	Logs   Resource = "logs"   // the function's own log group
-	Secret Resource = "secret" // one parameter under the stage's prefix, named by Grant.Secret
+	Bucket  Resource = "bucket"  // the bucket, not its objects
+	Queue   Resource = "queue"   // the wake-up queue, not its dead letters
+	Logs    Resource = "logs"    // the function's own log group
+	Secret  Resource = "secret"  // one parameter under the stage's prefix, named by Grant.Secret
 )
 
 // Caller says whose call needs the grant.
@@ -30,7 +30,7 @@ type Caller string
 // The callers.
 const (
 	Ours Caller = "ours" // the function's own code: without it the end-to-end suite fails
-	AWS  Caller = "aws"  // a service of AWS that uses the function's role: its queue poller, its log writer
+	AWS  Caller = "aws"  // AWS alone asks for it, no emulator: its queue poller, its log writer, S3 about what is missing
 )
 
 // Grant lets one function do one thing.

@@ -78,3 +78,25 @@ func TestForKeepsAFunctionToItsOwn(t *testing.T) {
 		t.Errorf("the functions hold %d grants of %d", total, len(All()))
 	}
 }
+
+func TestOnlyTheKeyOfTheModelInUseIsGranted(t *testing.T) {
+	t.Parallel()
+	const prefix = "runner/ssm:GetParameter/"
+	for model, want := range map[string][]string{
+		"":                   {"anthropic-api-key", "openai-api-key"},
+		"anthropic:a-model":  {"anthropic-api-key"},
+		"openai:a:b":         {"openai-api-key"},
+		"scripted:anthropic": nil,
+	} {
+		left := ForModel(All(), model)
+		var got []string
+		for _, id := range IDs(left) {
+			if secret, ok := strings.CutPrefix(id, prefix); ok && strings.HasSuffix(secret, "-api-key") {
+				got = append(got, secret)
+			}
+		}
+		if !slices.Equal(got, want) || len(left) != len(All())-2+len(want) {
+			t.Errorf("model %q: keys %v and %d grants in all, want %v and the rest untouched", model, got, len(left), want)
+		}
+	}
+}

@@ -1,5 +1,11 @@
 package grant
 
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
 // Function names one Lambda function; its code is in functions/<name>.
 type Function string
 
@@ -28,15 +34,28 @@ const (
 // Secrets lists all of them.
 var Secrets = []SecretName{TelegramSecret, TelegramToken, AnthropicKey, OpenAIKey}
 
+// modelKeys has the secret of each provider of models that takes a key.
+var modelKeys = map[string]SecretName{"anthropic": AnthropicKey, "openai": OpenAIKey}
+
+// ForModel leaves out the keys of other providers than that of the model, which is written provider:name. All stay
+// where no model is named, since the functions choose one then.
+func ForModel(all []Grant, model string) []Grant {
+	if model == "" {
+		return all
+	}
+	provider, _, _ := strings.Cut(model, ":")
+	return slices.DeleteFunc(slices.Clone(all), func(g Grant) bool {
+		return slices.Contains(slices.Collect(maps.Values(modelKeys)), g.Secret) && g.Secret != modelKeys[provider]
+	})
+}
+
 // All returns every grant. DynamoDB has no action for transactions: each is authorised by the actions of its operations.
 func All() []Grant {
 	return []Grant{
 		{Telegram, "dynamodb:GetItem", Table, "", Ours, "reads who wrote, the thread's head, what was accepted before"},
-		{Telegram, "dynamodb:Query", Table, "", Ours, "looks at the session's queue"},
 		{Telegram, "dynamodb:PutItem", Table, "", Ours, "accepts: the turn, its queue mark, the message, the due mark"},
-		{Telegram, "dynamodb:UpdateItem", Table, "", Ours, "counts attempts to pair"},
-		{Telegram, "dynamodb:DeleteItem", Table, "", Ours, "uses up a pairing code, settles the due mark"},
-		{Telegram, "dynamodb:ConditionCheckItem", Table, "", Ours, "accepts only on the thread head that it has read"},
+		{Telegram, "dynamodb:DeleteItem", Table, "", Ours, "uses up a pairing code"},
+		{Telegram, "dynamodb:ConditionCheckItem", Table, "", Ours, "accepts only while the sender is who it has read and the thread as it has read it"},
 		{Telegram, "sqs:SendMessage", Queue, "", Ours, "wakes the session"},
 		{Telegram, "ssm:GetParameter", Secret, TelegramSecret, Ours, "tells Telegram from anyone else"},
 		{Telegram, "logs:CreateLogStream", Logs, "", AWS, "opens a log"},
@@ -45,9 +64,8 @@ func All() []Grant {
 		{Web, "dynamodb:GetItem", Table, "", Ours, "reads who asks and the thread's head"},
 		{Web, "dynamodb:Query", Table, "", Ours, "lists the conversation"},
 		{Web, "dynamodb:PutItem", Table, "", Ours, "accepts: the turn, its queue mark, the message, the due mark"},
-		{Web, "dynamodb:UpdateItem", Table, "", Ours, "counts attempts to pair"},
-		{Web, "dynamodb:DeleteItem", Table, "", Ours, "uses up a pairing code, settles the due mark"},
-		{Web, "dynamodb:ConditionCheckItem", Table, "", Ours, "accepts only on the thread head that it has read"},
+		{Web, "dynamodb:DeleteItem", Table, "", Ours, "uses up a pairing code"},
+		{Web, "dynamodb:ConditionCheckItem", Table, "", Ours, "accepts only while the sender is who it has read and the thread as it has read it"},
 		{Web, "sqs:SendMessage", Queue, "", Ours, "wakes the session"},
 		{Web, "logs:CreateLogStream", Logs, "", AWS, "opens a log"},
 		{Web, "logs:PutLogEvents", Logs, "", AWS, "writes it"},
@@ -55,11 +73,11 @@ func All() []Grant {
 		{Runner, "dynamodb:GetItem", Table, "", Ours, "reads the fence, the lease, the manifest"},
 		{Runner, "dynamodb:Query", Table, "", Ours, "finds the oldest queued turn and the messages to deliver"},
 		{Runner, "dynamodb:PutItem", Table, "", Ours, "claims, checkpoints, finishes, beats the lease"},
-		{Runner, "dynamodb:UpdateItem", Table, "", Ours, "adds to counters"},
 		{Runner, "dynamodb:DeleteItem", Table, "", Ours, "takes queue marks, settles due marks, frees the slot"},
 		{Runner, "dynamodb:ConditionCheckItem", Table, "", Ours, "checks the fence in every write of a turn"},
 		{Runner, "s3:GetObject", Objects, "", Ours, "loads the transcript"},
 		{Runner, "s3:PutObject", Objects, "", Ours, "stores the transcript's parts"},
+		{Runner, "s3:ListBucket", Bucket, "", AWS, "lets S3 say that a part is missing, where it would say forbidden"},
 		{Runner, "sqs:SendMessage", Queue, "", Ours, "wakes the session again when a turn has ended"},
 		{Runner, "sqs:ChangeMessageVisibility", Queue, "", Ours, "shortens the wake-up's visibility, renews it, gives it back"},
 		{Runner, "ssm:GetParameter", Secret, TelegramToken, Ours, "calls the Bot API"},
@@ -74,9 +92,7 @@ func All() []Grant {
 		{Reap, "dynamodb:GetItem", Table, "", Ours, "looks at what a due mark stands for"},
 		{Reap, "dynamodb:Query", Table, "", Ours, "walks the due marks"},
 		{Reap, "dynamodb:PutItem", Table, "", Ours, "moves due marks, ends dead turns"},
-		{Reap, "dynamodb:UpdateItem", Table, "", Ours, "adds to counters"},
 		{Reap, "dynamodb:DeleteItem", Table, "", Ours, "drops stale due marks, frees the slots of dead turns"},
-		{Reap, "dynamodb:ConditionCheckItem", Table, "", Ours, "repairs only what is still as it was read"},
 		{Reap, "sqs:SendMessage", Queue, "", Ours, "sends the wake-ups that were lost"},
 		{Reap, "logs:CreateLogStream", Logs, "", AWS, "opens a log"},
 		{Reap, "logs:PutLogEvents", Logs, "", AWS, "writes it"},

@@ -62,6 +62,8 @@ func arn(stack awscdk.Stack, s Settings, g grant.Grant, on resources) *string {
 		return on.table.TableArn()
 	case grant.Objects:
 		return on.bucket.ArnForObjects(jsii.String("*"))
+	case grant.Bucket:
+		return on.bucket.BucketArn()
 	case grant.Queue:
 		return on.queue.QueueArn()
 	case grant.Logs:

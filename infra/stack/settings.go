@@ -23,7 +23,7 @@ type Settings struct {
 	CLICreds    bool          // "synthesizer": cli deploys as whoever calls, without the bootstrap's roles
 	Mapping     bool          // "mapping": off leaves the queue to a poller of one's own
 	Concurrency float64       // "concurrency": how many wake-ups are handled at once, 2 to 1,000; the cost guard
-	Grants      []grant.Grant // all but the one that "without" names
+	Grants      []grant.Grant // what the model needs, but for the one that "without" names
 
 	Model        string // "model": provider:name
 	ModelURL     string // "model-url": the provider's address
@@ -53,8 +53,12 @@ var defaults = map[string]string{
 // Names lists the settings' names in alphabetical order.
 func Names() []string { return slices.Sorted(maps.Keys(defaults)) }
 
-// stageForm keeps the stage usable in every name that it becomes part of.
-var stageForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
+var (
+	// stageForm keeps the stage usable in every name that it becomes part of.
+	stageForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
+	// botForm is a number, or nothing where there is no bot.
+	botForm = regexp.MustCompile(`^([1-9][0-9]*)?$`)
+)
 
 // Parse reads the settings. lookup answers the value of a name, or "" where none was given. An error says which
 // setting is wrong and what it takes.
@@ -73,7 +77,7 @@ func Parse(lookup func(name string) string) (Settings, error) {
 		Model:        r.text("model"),
 		ModelURL:     r.address("model-url"),
 		TelegramAPI:  r.address("telegram-api"),
-		TelegramBot:  r.text("telegram-bot"),
+		TelegramBot:  r.matching("telegram-bot", botForm),
 		TelegramRate: r.text("telegram-rate"),
 	}
 	if s.Build == "" {
@@ -138,7 +142,7 @@ func (r *reader) address(name string) string {
 }
 
 func (r *reader) grants() []grant.Grant {
-	left, err := grant.Without(grant.All(), r.text("without"))
+	left, err := grant.Without(grant.ForModel(grant.All(), r.text("model")), r.text("without"))
 	if err != nil && r.err == nil {
 		r.err = fmt.Errorf("the setting without: %w", err)
 	}

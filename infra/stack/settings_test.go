@@ -55,6 +55,7 @@ func TestAWrongSettingIsNamedWithWhatItTakes(t *testing.T) {
 		{"concurrency", "many", "from 2 to 1000"},
 		{"without", "runner/*", "runner/s3:GetObject"},
 		{"model-url", "localhost:11434", "https://"},
+		{"telegram-bot", "77:token", "[1-9]"},
 		{"telegram-api", "ftp://example.org", "https://"},
 	} {
 		_, err := Parse(given(map[string]string{c.name: c.value}))
