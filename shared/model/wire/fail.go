@@ -1,0 +1,156 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/model"
+)
+
+// maxMessage bounds a provider's words in an error, in bytes; a proxy may answer with a whole page.
+const maxMessage = 2000
+
+// Temporary returns an error that the same request may not meet again.
+func (c *Client) Temporary(words string) error {
+	return c.fail(model.ErrorTemporary, 0, words)
+}
+
+// Broken returns the error for a request that got no response, or whose response broke off: temporary, unless the
+// address is wrong or the server's certificate does not fit. A *model.Error stays; once ctx has ended, its error counts.
+func (c *Client) Broken(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*model.Error](err); ok {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	kind := model.ErrorTemporary
+	if permanent(err) {
+		kind = model.ErrorOther
+	}
+	return c.fail(kind, 0, brokenWords(err))
+}
+
+// permanent reports whether a transport error will come again however often the request is sent.
+func permanent(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	e, ok := errors.AsType[*url.Error](err)
+	return ok && strings.Contains(e.Err.Error(), "unsupported protocol scheme")
+}
+
+// brokenWords tells a transport error with the host it was for but without the rest of the address, which may hold
+// secrets.
+func brokenWords(err error) string {
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) { //nolint:errorlint // readers return io.EOF itself
+		return "the connection broke off before the answer was whole"
+	}
+	e, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return "reading the answer: " + err.Error()
+	}
+	host := "the server"
+	if u, parseErr := url.Parse(e.URL); parseErr == nil && u.Host != "" {
+		host = u.Host
+	}
+	return fmt.Sprintf("reaching %s: %v", host, e.Err)
+}
+
+// Event returns the error for an error object that came inside a successful stream: {"error":{"type","code","message"}}
+// or its parts. It is temporary unless its own words say otherwise.
+func (c *Client) Event(data []byte) error {
+	d := parseDetail(data)
+	kind, known := d.kind()
+	if !known {
+		kind = model.ErrorTemporary
+	}
+	return c.fail(kind, 0, d.words())
+}
+
+// refused reads a response whose status says that it is none.
+func (c *Client) refused(ctx context.Context, resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	d := parseDetail(text)
+	if d.Message == "" {
+		d.Message = plainWords(resp, text)
+	}
+	kind, known := d.kind()
+	if !known {
+		kind = statusKind(resp.StatusCode)
+	}
+	e := c.fail(kind, resp.StatusCode, d.words())
+	e.RetryAfter = RetryAfter(resp.Header, time.Now())
+	return e
+}
+
+// plainWords tells a response that holds no error object.
+func plainWords(resp *http.Response, text []byte) string {
+	if location := resp.Header.Get("Location"); location != "" {
+		return "the server answered with a redirect, which is not followed: the base URL is probably wrong"
+	}
+	words := strings.Join(strings.Fields(string(text)), " ")
+	if words == "" || strings.HasPrefix(words, "<") {
+		return http.StatusText(resp.StatusCode)
+	}
+	return words
+}
+
+func (c *Client) fail(kind model.ErrorKind, status int, words string) *model.Error {
+	words = model.Redact(strings.ToValidUTF8(words, "\uFFFD"), c.secrets...)
+	if len(words) > maxMessage {
+		words = strings.ToValidUTF8(words[:maxMessage], "") + "…"
+	}
+	return &model.Error{Provider: c.provider, Kind: kind, Status: status, Message: words}
+}
+
+// RetryAfter reads how long a server asks to wait: retry-after-ms, or Retry-After in seconds or as a date; 0 if it does
+// not say.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		return span(ms, time.Millisecond)
+	}
+	text := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(text, 64); err == nil {
+		return span(s, time.Second)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// span is n units, none for what is not a sensible number and a day at most.
+func span(n float64, unit time.Duration) time.Duration {
+	const most = float64(24 * time.Hour)
+	if !(n > 0) { // NaN too
+		return 0
+	}
+	return time.Duration(min(n*float64(unit), most))
+}
+
+// Arguments makes a tool call's arguments a valid JSON object: none become {}, and what is no object stays for the
+// model to see, as a string under "_invalid".
+func Arguments(raw string) json.RawMessage {
+	raw = strings.TrimSpace(raw)
+	if raw == "" || raw == "null" {
+		return json.RawMessage("{}")
+	}
+	if raw[0] == '{' && json.Valid([]byte(raw)) {
+		return json.RawMessage(strings.ToValidUTF8(raw, "\uFFFD"))
+	}
+	wrapped, _ := json.Marshal(map[string]string{"_invalid": raw}) // strings always marshal
+	return wrapped
+}
