@@ -1,0 +1,87 @@
+// Package ssm is the secret store on AWS: SecureString parameters of the Systems Manager's Parameter Store.
+//
+// A secret's parameter is named by a prefix and the secret's name, "/bobbin/prod/" and "telegram-token" for example. A
+// value is kept for five minutes, so that a function asks once for many events and still learns of a new key soon.
+package ssm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/bobbin-agent/bobbin/shared/secret"
+)
+
+// keep is how long a value is answered from memory.
+const keep = 5 * time.Minute
+
+// Store is a secret.Store.
+type Store struct {
+	api    api
+	prefix string
+
+	known sync.Map // *entry by secret name
+}
+
+var _ secret.Store = (*Store)(nil)
+
+// entry is one secret. Its lock is held while asking, so that several who want it at once ask once.
+type entry struct {
+	mu    sync.Mutex
+	value string
+	until time.Time
+}
+
+// api is what Store needs of the Systems Manager's client.
+type api interface {
+	GetParameter(context.Context, *sdk.GetParameterInput, ...func(*sdk.Options)) (*sdk.GetParameterOutput, error)
+}
+
+// New makes the store of the parameters whose names begin with prefix, its last slash included.
+func New(cfg aws.Config, prefix string) *Store {
+	return &Store{api: sdk.NewFromConfig(cfg), prefix: prefix}
+}
+
+// Get is secret.Store's. That a secret is missing is not kept.
+func (s *Store) Get(ctx context.Context, name string) (string, error) {
+	known, _ := s.known.LoadOrStore(name, new(entry))
+	e := known.(*entry)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if time.Now().Before(e.until) {
+		return e.value, nil
+	}
+	value, err := s.read(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	e.value, e.until = value, time.Now().Add(keep)
+	return value, nil
+}
+
+func (s *Store) read(ctx context.Context, name string) (string, error) {
+	parameter := s.prefix + name
+	out, err := s.api.GetParameter(ctx, &sdk.GetParameterInput{Name: &parameter, WithDecryption: aws.Bool(true)})
+	var missing *types.ParameterNotFound
+	switch {
+	case errors.As(err, &missing):
+		return "", fmt.Errorf("%w: set parameter %s", secret.ErrNotFound, parameter)
+	case err != nil:
+		return "", fmt.Errorf("%w: reading parameter %s: %w", secret.ErrRefused, parameter, err)
+	}
+	var value string
+	if out.Parameter != nil {
+		value = strings.TrimSpace(aws.ToString(out.Parameter.Value))
+	}
+	if value == "" {
+		return "", fmt.Errorf("%w: parameter %s is empty", secret.ErrNotFound, parameter)
+	}
+	return value, nil
+}
