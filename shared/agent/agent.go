@@ -30,7 +30,7 @@ type Agent struct {
 	Tools []tool.Tool
 	Blobs blob.Blob
 	// Show, if set, is told what a running turn writes, as it does.
-	Show func(live.Event)
+	Show func(turn.Turn, live.Event)
 }
 
 // Work runs the turn up to its end and returns how it ends, for the caller to record. An error means that there is
@@ -139,9 +139,9 @@ func (a *Agent) shower(t turn.Turn) func(model.Delta) {
 	return func(d model.Delta) {
 		switch d.Kind {
 		case model.DeltaText:
-			a.Show(live.Event{Kind: live.Text, Turn: t.ID, Text: d.Text})
+			a.Show(t, live.Event{Kind: live.Text, Turn: t.ID, Text: d.Text})
 		case model.DeltaRestart:
-			a.Show(live.Event{Kind: live.Restart, Turn: t.ID})
+			a.Show(t, live.Event{Kind: live.Restart, Turn: t.ID})
 		case model.DeltaThinking:
 		}
 	}

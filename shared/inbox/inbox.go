@@ -139,10 +139,14 @@ func entry(m Message, p place, now time.Time) turn.Entry {
 }
 
 func ownerMessage(m Message, t turn.Turn, now time.Time) thread.Message {
-	return thread.Message{
+	said := thread.Message{
 		ID: id.Message(id.From("message", m.Route.Connection, m.Update)), At: now, From: thread.Owner, Text: m.Text,
 		Via: m.Route.Connection, Turn: t.ID,
 	}
+	if m.ExternalID != "" {
+		said.External = []string{m.ExternalID}
+	}
+	return said
 }
 
 func (b *Inbox) commit(ctx context.Context, w table.Write) (*table.ConditionError, error) {

@@ -97,7 +97,7 @@ func (r Row) told(state thread.State, reason string) thread.Message {
 	at, message := r.split()
 	return thread.Message{
 		ID: message, At: at, From: r.From, Text: r.Text, Via: r.Route.Connection, Turn: r.Turn, State: state,
-		Error: reason, Sent: r.Sent,
+		Error: reason, External: r.Sent,
 	}
 }
 

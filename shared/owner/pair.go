@@ -91,3 +91,20 @@ func normalize(code string) string {
 		}
 	}, strings.ToUpper(strings.TrimSpace(code)))
 }
+
+// Link makes an identity the owner's without a code, for whoever has shown otherwise that it is. An identity that is
+// paired already stays as it is.
+func (b *Book) Link(ctx context.Context, o Owner, connection, external string, now time.Time) error {
+	before, err := b.Identify(ctx, connection, external)
+	if err != nil || before != nil {
+		return err
+	}
+	who := Identity{Owner: o.ID, Thread: o.Thread}
+	err = table.Apply(ctx, b.Table, table.Write{ID: b.IDs.New(now), Ops: []table.Op{
+		table.Put(IdentityKey(connection, external), table.Encode(who), table.Absent()),
+	}})
+	if err != nil {
+		return fmt.Errorf("linking an identity on %s: %w", connection, err)
+	}
+	return nil
+}

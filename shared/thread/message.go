@@ -41,18 +41,19 @@ type Message struct {
 	Via   string // the connection it came through or goes to
 	Turn  id.Turn
 	State State
-	Error string   // with Refused and Lost: in words fit for the owner
-	Sent  []string // the channel's IDs of its parts
+	Error string // with Refused and Lost: in words fit for the owner
+	// External is the channel's IDs of the message, of each part when there are several.
+	External []string
 }
 
 type storedMessage struct {
-	From  From     `json:"from"`
-	Text  string   `json:"text"`
-	Via   string   `json:"via"`
-	Turn  id.Turn  `json:"turn,omitempty"`
-	State State    `json:"state,omitempty"`
-	Error string   `json:"error,omitempty"`
-	Sent  []string `json:"sent,omitempty"`
+	From     From     `json:"from"`
+	Text     string   `json:"text"`
+	Via      string   `json:"via"`
+	Turn     id.Turn  `json:"turn,omitempty"`
+	State    State    `json:"state,omitempty"`
+	Error    string   `json:"error,omitempty"`
+	External []string `json:"external,omitempty"`
 }
 
 // Key addresses the message within its thread.
@@ -65,7 +66,7 @@ func (m Message) Key(thread id.Thread) table.Key {
 
 // Put stores the message under a condition.
 func (m Message) Put(thread id.Thread, c table.Cond) table.Op {
-	return table.Put(m.Key(thread), table.Encode(storedMessage{m.From, m.Text, m.Via, m.Turn, m.State, m.Error, m.Sent}), c)
+	return table.Put(m.Key(thread), table.Encode(storedMessage{m.From, m.Text, m.Via, m.Turn, m.State, m.Error, m.External}), c)
 }
 
 // Log is one page of a conversation.
@@ -133,6 +134,6 @@ func decodeMessage(item table.Item) (Message, error) {
 	}
 	return Message{
 		ID: id.Message(name), At: time.UnixMicro(us), From: s.From, Text: s.Text, Via: s.Via, Turn: s.Turn,
-		State: s.State, Error: s.Error, Sent: s.Sent,
+		State: s.State, Error: s.Error, External: s.External,
 	}, nil
 }

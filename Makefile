@@ -1,0 +1,69 @@
+# Everything there is to do here; `make help` lists it.
+
+GO        ?= go
+ARCHS     := arm64 amd64
+FUNCTIONS := telegram web runner reap
+TOOLS     := $(CURDIR)/.tools
+LINT      := $(TOOLS)/golangci-lint-2.15.0
+SEEDS     ?= 200
+SEED      ?=
+OWNERS    ?= 1
+NAME      ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run pair test check lint race sim bench conformance build emulate infra clean
+
+help: ## list what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build/bobbin ## run the whole of Bobbin on this machine; the page is at http://127.0.0.1:8080
+	@exec ./build/bobbin
+
+pair: build/bobbin ## make a pairing code; NAME=… adds an owner of that name for it, OWNERS=n makes n of them
+	@./build/bobbin pair -count $(OWNERS) $(if $(NAME),-owner '$(NAME)')
+
+.PHONY: build/bobbin
+build/bobbin:
+	@$(GO) build -trimpath -o $@ ./localstack/bobbin
+
+test: ## all tests that need nothing but Go; with Python 3.10 there, the AWS adapters on an emulator too
+	$(GO) test ./...
+
+check: lint race infra ## what CI checks beyond the tests: linter, race detector, the stack
+
+lint: $(LINT) ## run the linter
+	$(LINT) run ./...
+	cd infra && $(LINT) run --config ../.golangci.yml ./...
+
+# Built once, into a name that holds the version.
+$(LINT):
+	GOBIN=$(TOOLS)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	mv $(TOOLS)/bin/golangci-lint $@
+
+race: ## the tests under the race detector
+	$(GO) test -race -short ./...
+
+infra: ## the tests of the stack; needs Node 20
+	cd infra && $(GO) test ./...
+
+sim: ## simulate whole lives of turns under faults: SEEDS=n fresh seeds, or SEED=x again with its trace
+	$(GO) test ./shared/sim -count=1 -run TestSimulation $(if $(SEED),-v -seed=$(SEED),-seeds=$(SEEDS))
+
+bench: ## measure: calls of the stores, time and bytes per turn, start, memory and throughput from the outside
+	$(GO) run ./localstack/bench
+
+conformance: ## the suites of the seams against ENDPOINT=… (any server that speaks AWS; "aws" is the account you are in)
+	BOBBIN_TEST_ENDPOINT=$(ENDPOINT) BOBBIN_TEST_KNOWN=$(KNOWN) $(GO) test -count=1 -v ./localstack/conformance
+
+build: $(foreach arch,$(ARCHS),$(foreach f,$(FUNCTIONS),build/$(arch)/$(f)/bootstrap)) ## build the functions for both architectures
+
+.PHONY: $(foreach arch,$(ARCHS),$(foreach f,$(FUNCTIONS),build/$(arch)/$(f)/bootstrap))
+build/%/bootstrap:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(firstword $(subst /, ,$*)) $(GO) build -trimpath -tags lambda.norpc \
+		-ldflags '-s -w' -o $@ ./functions/$(lastword $(subst /, ,$*))
+
+emulate: build ## deploy the stack to an emulator with its policies enforced and run the end-to-end suite there; needs Python and Node
+	BOBBIN_EMULATE=1 $(GO) test -count=1 -v -timeout 20m ./localstack/e2e
+
+clean: ## remove what was built and installed here; data stays
+	rm -rf build .tools

@@ -1,0 +1,26 @@
+// Command reap is the minute's function: it brings back what was left behind.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/bobbin-agent/bobbin/shared/aws/deployment"
+	"github.com/bobbin-agent/bobbin/shared/reaper"
+)
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	d, err := deployment.Open(context.Background())
+	if err != nil {
+		log.Error("starting", slog.Any("error", err))
+		os.Exit(1)
+	}
+	lambda.Start(handler{
+		reaper: &reaper.Reaper{Table: d.Table, IDs: d.IDs, Queue: d.Queue, Desk: d.Desk()},
+		log:    log,
+	}.handle)
+}

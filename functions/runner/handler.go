@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/runner"
+)
+
+// endEarly is how long before Lambda ends the process a turn is ended, so that its owner is told at once.
+const endEarly = 15 * time.Second
+
+// handler acts on the wake-ups that the queue's mapping passes on.
+type handler struct {
+	// open makes the runner, whose secrets are read at the first event rather than at the start.
+	open  func(context.Context) (*runner.Runner, error)
+	lease func(receiptHandle string) queue.Lease
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	runner *runner.Runner
+}
+
+// handle reports the wake-ups that are to come again; the mapping removes all others.
+func (h *handler) handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-endEarly))
+		defer cancel()
+	}
+	r, err := h.ready(ctx)
+	if err != nil {
+		return events.SQSEventResponse{}, err
+	}
+	var out events.SQSEventResponse
+	kept := map[string]bool{} // groups of which one comes again: all behind it must too, or they would overtake it
+	for _, m := range e.Records {
+		group := m.Attributes["MessageGroupId"]
+		if kept[group] {
+			out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+			continue
+		}
+		verdict, err := r.Handle(ctx, h.delivery(m))
+		if err != nil {
+			h.log.LogAttrs(ctx, slog.LevelError, "handling a wake-up", slog.Any("error", err))
+		}
+		if err != nil || verdict == runner.GivenBack {
+			kept[group] = true
+			out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+		}
+	}
+	return out, nil
+}
+
+func (h *handler) delivery(m events.SQSMessage) queue.Delivery {
+	receives, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"])
+	if err != nil {
+		receives = 1
+	}
+	return queue.Delivery{
+		Message: queue.Message{
+			Group: m.Attributes["MessageGroupId"], Dedup: m.Attributes["MessageDeduplicationId"], Body: m.Body,
+		},
+		Receives: receives,
+		Lease:    h.lease(m.ReceiptHandle),
+	}
+}
+
+func (h *handler) ready(ctx context.Context) (*runner.Runner, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.runner != nil {
+		return h.runner, nil
+	}
+	r, err := h.open(ctx)
+	if err == nil {
+		h.runner = r
+	}
+	return r, err
+}

@@ -1,0 +1,27 @@
+// Command telegram is the webhook's function: an update is stored as a queued turn before Telegram hears 200.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/bobbin-agent/bobbin/shared/aws/deployment"
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram"
+)
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	d, err := deployment.Open(context.Background())
+	if err != nil {
+		log.Error("starting", slog.Any("error", err))
+		os.Exit(1)
+	}
+	lambda.Start(handler{
+		secrets:  d.Secrets,
+		receiver: telegram.Receiver{Bot: d.Settings.Bot, Door: d.Inbox()},
+		log:      log,
+	}.handle)
+}
