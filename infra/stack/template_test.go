@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,9 +28,7 @@ type template struct {
 func synth(t *testing.T, settings map[string]string) template {
 	t.Helper()
 	values := map[string]string{"build": emptyBuild(t)}
-	for name, value := range settings {
-		values[name] = value
-	}
+	maps.Copy(values, settings)
 	s, err := Parse(given(values))
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bobbin-agent/bobbin/shared/config"
 )
 
 // fakeBuild is a folder as `make build` would make it, with empty bootstraps.
@@ -217,7 +219,7 @@ func TestOutputsThatAreNotWholeAreAnError(t *testing.T) {
 	}
 }
 
-func TestFunctionsAreThoseOfTheStack(t *testing.T) {
+func TestFunctionsAndSecretsAreThoseOfTheStack(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./grants")
 	cmd.Dir = filepath.Join("..", "..", "infra")
@@ -225,11 +227,19 @@ func TestFunctionsAreThoseOfTheStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := map[string]bool{}
+	named, secrets := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(string(text)) {
-		named[line[:strings.Index(line, "/")]] = true
+		id, _, _ := strings.Cut(line, "\t") // function/action or function/action/secret
+		parts := strings.Split(id, "/")
+		named[parts[0]] = true
+		if len(parts) == 3 {
+			secrets[parts[2]] = true
+		}
 	}
 	if diff := cmp.Diff(slices.Sorted(slices.Values(functions)), slices.Sorted(maps.Keys(named))); diff != "" {
-		t.Errorf("(-here +infra)\n%s", diff)
+		t.Errorf("functions (-here +infra)\n%s", diff)
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(config.Variables)), slices.Sorted(maps.Keys(secrets))); diff != "" {
+		t.Errorf("secrets (-shared/config +infra)\n%s", diff)
 	}
 }
