@@ -1,0 +1,158 @@
+// Package bolt keeps records and objects on one machine: a bbolt file and a folder of large objects, both durable.
+//
+// A Store is opened on a folder, which one process at a time may use:
+//
+//	bobbin.db       records, objects up to 64 KiB, and the index of larger ones
+//	objects/<id>    the body of one larger object
+//
+// All changes go through one committer, which puts those that wait into one bbolt transaction and answers them after
+// its sync: a lone write costs one sync of the file and its metadata, a thousand at once cost the same. The buckets of
+// the file, whose layouts never change:
+//
+//	records    partition length (2 bytes, big endian), partition, sort key → record.go
+//	objects    name → object.go
+//	pending    id of a body in objects/ that no object names (yet, or any more) → empty
+//	applied-0, applied-1    number of a transaction → marks of the writes that it applied; memory.go
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/bobbin-agent/bobbin/shared/blob"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/table"
+)
+
+// ErrLocked means that another process has the folder open.
+var ErrLocked = errors.New("the data folder is in use by another process")
+
+const (
+	fileName   = "bobbin.db"
+	folderName = "objects"
+
+	lockPatience = 250 * time.Millisecond // a predecessor that is just ending gets this long
+	mapped       = 64 << 20               // bytes of address space, not of memory: spares remapping while the file is small
+	growth       = 1 << 20                // bytes by which the file grows
+)
+
+var (
+	bucketRecords = []byte("records")
+	bucketObjects = []byte("objects")
+	bucketPending = []byte("pending")
+	bucketApplied = [2][]byte{[]byte("applied-0"), []byte("applied-1")}
+)
+
+// Store is an open folder. All methods are safe for concurrent use.
+type Store struct {
+	db     *bbolt.DB
+	folder string // of large objects
+	commit *committer
+	ids    id.Source // of large objects
+
+	closing chan struct{}
+	swept   sync.WaitGroup
+	close   func() error
+}
+
+// Open opens the folder, creating it if need be. It fails with ErrLocked if another process has it open, and otherwise
+// with what the file system or the file's content has against it.
+func Open(dir string) (*Store, error) {
+	s := &Store{folder: filepath.Join(dir, folderName), closing: make(chan struct{})}
+	if err := s.open(dir); err != nil {
+		return nil, fmt.Errorf("opening data folder %s: %w", dir, err)
+	}
+	s.close = sync.OnceValue(s.shut)
+	s.swept.Go(s.sweepNowAndThen)
+	return s, nil
+}
+
+func (s *Store) open(dir string) error {
+	if err := os.MkdirAll(s.folder, 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, fileName)
+	_, missing := os.Stat(path)
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout:         lockPatience,
+		FreelistType:    bbolt.FreelistMapType,
+		NoFreelistSync:  true, // written when the store closes; after a crash it is found by reading the file
+		InitialMmapSize: mapped,
+		NoStatistics:    true,
+	})
+	if errors.Is(err, bbolterrors.ErrTimeout) {
+		return ErrLocked
+	}
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", fileName, err)
+	}
+	db.AllocSize = growth
+	s.db = db
+	if err := s.prepare(dir, missing != nil); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return nil
+}
+
+// prepare makes what a new file needs, reads what the committer remembers and removes what a crash left.
+func (s *Store) prepare(dir string, created bool) error {
+	if created {
+		if err := s.create(dir); err != nil {
+			return err
+		}
+	}
+	commit, err := startCommitter(s.db)
+	if err != nil {
+		return err
+	}
+	s.commit = commit
+	if err := s.dropLeftovers(); err != nil {
+		commit.stop()
+		return err
+	}
+	return nil
+}
+
+// create makes the buckets and the names of the file and the folder durable. A crash before leaves an empty file, which
+// the next Open takes for one without buckets.
+func (s *Store) create(dir string) error {
+	if err := syncFolder(dir); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(dir))
+}
+
+// Table is the record store in the folder.
+func (s *Store) Table() table.Table { return records{s} }
+
+// Blob is the object store in the folder.
+func (s *Store) Blob() blob.Blob { return objects{s} }
+
+// Close answers what waits, then closes the folder. Calls after it are refused.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	close(s.closing)
+	s.swept.Wait()
+	var err error
+	if s.commit.stop() {
+		s.db.NoFreelistSync = false
+		err = s.db.Update(func(*bbolt.Tx) error { return nil })
+	}
+	return errors.Join(err, s.db.Close())
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir) //nolint:gosec // the folder that the caller named
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,101 @@
+package bolt
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/table"
+)
+
+func TestASweepDropsWhatHasExpiredAndNothingElse(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, t.TempDir())
+	now := time.Unix(1_000_000, 0)
+	const records = 2*sweepStep + 10
+	for chunk := 0; chunk < records; chunk += table.MaxOps {
+		w := table.Write{ID: fmt.Sprint(chunk)}
+		for i := chunk; i < min(records, chunk+table.MaxOps); i++ {
+			k := table.Key{Partition: fmt.Sprint(i % 3), Sort: fmt.Sprint(i)}
+			expires := []time.Time{now.Add(-time.Second), now.Add(time.Second), {}}[i/3%3]
+			w.Ops = append(w.Ops, table.PutExpiring(k, []byte(fmt.Sprint(i/3%3)), table.Absent(), expires))
+		}
+		mustWrite(t, s, w)
+	}
+	dropped, err := s.sweep(now)
+	if want := records / 3; err != nil || dropped < want-2 || dropped > want+2 {
+		t.Errorf("sweep = %d, %v, want a third of %d", dropped, err, records)
+	}
+	left := 0
+	for _, partition := range []string{"0", "1", "2"} {
+		page, err := s.Table().Scan(t.Context(), table.Query{Partition: partition})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left += len(page.Items)
+		for _, item := range page.Items {
+			if string(item.Value) == "0" {
+				t.Errorf("%s has expired and is still there", item.Key)
+			}
+		}
+	}
+	if left+dropped != records {
+		t.Errorf("%d dropped and %d left of %d", dropped, left, records)
+	}
+}
+
+func TestARecordPutAgainMeanwhileIsNotSwept(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, t.TempDir())
+	now := time.Unix(1_000_000, 0)
+	mustWrite(t, s, table.Write{ID: "a", Ops: []table.Op{table.PutExpiring(key, nil, table.Absent(), now.Add(-time.Hour))}})
+	keys, _, err := s.expired(nil, now)
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("expired = %v, %v, want one record", keys, err)
+	}
+	mustWrite(t, s, table.Write{ID: "b", Ops: []table.Op{table.Put(key, nil, table.At("a"))}})
+	if err := s.commit.submit(t.Context(), &drop{keys, now}); err != nil {
+		t.Fatal(err)
+	}
+	if item, err := s.Table().Get(t.Context(), key); err != nil || item == nil {
+		t.Errorf("the record = %v, %v, want the one put again", item, err)
+	}
+}
+
+// A crash while a large object is put or deleted leaves a pending file; the next Open removes it.
+func TestOpenRemovesFilesThatNoObjectNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	large := bytes.Repeat([]byte("x"), inline+1)
+	for _, name := range []string{"kept", "deleted"} {
+		if err := s.Blob().Put(t.Context(), name, large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.commit.submit(t.Context(), announce{"crashed", "crashed-before-index"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := (objects{s}).writeFile("crashed-before-index", large); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.commit.submit(t.Context(), announce{"crashed", "crashed-before-file"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.commit.submit(t.Context(), &deleteObject{name: "deleted"}); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := os.ReadDir(s.folder); err != nil || len(files) != 3 {
+		t.Fatalf("files before the crash = %v, %v, want 3", files, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openIn(t, dir)
+	expectNoLeftovers(t, s)
+	if got, err := s.Blob().Get(t.Context(), "kept"); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("the object whose put was done = %d bytes, %v", len(got), err)
+	}
+}
