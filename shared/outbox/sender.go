@@ -30,8 +30,12 @@ type Report struct {
 
 // Sender sends what is in the outbox. It is safe for concurrent use.
 type Sender struct {
-	Table table.Table
-	IDs   *id.Source
+	Table  table.Table
+	IDs    *id.Source
+	Holder string // names this process
+	// Gone, if set, tells of a holder whether its process is known to have ended, so that what it was sending need not
+	// wait for its time to run out.
+	Gone func(holder string) bool
 	// Channel finds the channel of a connection; false if this process can't send through it.
 	Channel func(connection string) (channel.Channel, bool)
 	// Changed, if set, is called after the delivery state of a message has changed.
@@ -68,7 +72,8 @@ type flush struct {
 
 // head says who is sending in a conversation.
 type head struct {
-	Holder string    `json:"holder"`
+	Holder string    `json:"holder"` // the process
+	Token  string    `json:"token"`  // the sender in it
 	Until  time.Time `json:"until"`
 
 	revision table.Revision
@@ -85,7 +90,7 @@ func (f *flush) step(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	now := time.Now()
-	if h.revision != "" && h.Holder != f.token && now.Before(h.Until) {
+	if f.held(h, now) {
 		return false, nil
 	}
 	if len(rows) == 0 {
@@ -112,6 +117,14 @@ func (f *flush) step(ctx context.Context) (bool, error) {
 	return f.send(ctx, ch, h, row, len(rows) == 1)
 }
 
+// held reports whether another sender, alive as far as one can know, is at it.
+func (f *flush) held(h head, now time.Time) bool {
+	if h.revision == "" || h.Token == f.token || !now.Before(h.Until) {
+		return false
+	}
+	return f.Gone == nil || !f.Gone(h.Holder)
+}
+
 func (f *flush) look(ctx context.Context) (h head, rows []Row, err error) {
 	page, err := f.Table.Scan(ctx, table.Query{Partition: Partition(f.conversation), Limit: lookRows})
 	if err != nil {
@@ -135,13 +148,15 @@ func (f *flush) look(ctx context.Context) (h head, rows []Row, err error) {
 }
 
 // send sends the parts of the row that are not confirmed, each marked before and confirmed after. The confirmation of
-// one part is the mark of the next.
+// one part is the mark of the next. What has begun is finished even if the context ends: breaking off would leave in
+// doubt what is known.
 func (f *flush) send(ctx context.Context, ch channel.Channel, h head, row Row, last bool) (bool, error) {
+	ctx = context.WithoutCancel(ctx)
 	parts := ch.Render(row.Text)
 	for row.Part < len(parts) {
 		doubt := row.Sending > 0
 		row = row.begin()
-		h.Holder, h.Until = f.token, time.Now().Add(holdTerm)
+		h.Holder, h.Token, h.Until = f.Holder, f.token, time.Now().Add(holdTerm)
 		w := f.write([]table.Op{
 			row.put(table.At(row.Revision)),
 			table.Put(headKey(f.conversation), table.Encode(h), table.AtOrAbsent(h.revision)),

@@ -197,8 +197,14 @@ func (r *Runner) work(ctx context.Context, run *turn.Run) (ending turn.Ending, e
 	return ending, err
 }
 
-// after sends what the turn said and wakes the session if there is more, side by side.
+// after sends what the turn said and wakes the session if there is more, side by side; briefly, when the worker is
+// being shut down.
 func (r *Runner) after(ctx context.Context, t turn.Turn) error {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		defer cancel()
+	}
 	r.ended(t)
 	woken := make(chan error, 1)
 	go func() { woken <- r.wakeNext(ctx, t) }()

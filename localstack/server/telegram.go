@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram"
+	"github.com/bobbin-agent/bobbin/shared/config"
+)
+
+// Telegram is the bot of the one process.
+type Telegram struct {
+	client  *telegram.Client
+	channel *telegram.Channel
+	secret  string // of the webhook; "" when updates are fetched
+}
+
+// NewTelegram makes the bot of a token. With a webhook's secret, updates come to POST /telegram; without, they are
+// fetched.
+func NewTelegram(s config.Shared, token, secret string) (*Telegram, error) {
+	client, err := telegram.NewClient(s.TelegramAPI, token)
+	if err != nil {
+		return nil, err
+	}
+	pace := telegram.NewPace(telegram.Rate{PerSecond: s.Rate.InAll, ChatPerSecond: s.Rate.PerChat})
+	return &Telegram{
+		client: client, channel: &telegram.Channel{Client: client, Pace: pace}, secret: secret,
+	}, nil
+}
+
+// Name asks who the bot is.
+func (t *Telegram) Name(ctx context.Context) (string, error) {
+	me, err := t.client.GetMe(ctx)
+	return me.Username, err
+}
+
+func (t *Telegram) connection() string { return telegram.Connection(t.client.Bot()) }
+
+func (t *Telegram) receiver(door telegram.Door, log *slog.Logger) telegram.Receiver {
+	return telegram.Receiver{Bot: t.client.Bot(), Door: door, Count: func(o telegram.Outcome) {
+		log.Debug("telegram update", slog.String("outcome", o.String()))
+	}}
+}
+
+func (t *Telegram) webhook(door telegram.Door, log *slog.Logger) telegram.Webhook {
+	return telegram.Webhook{Secret: t.secret, Receiver: t.receiver(door, log)}
+}
+
+// run fetches updates, unless they come to the webhook.
+func (t *Telegram) run(ctx context.Context, door telegram.Door, log *slog.Logger) error {
+	if t.secret != "" {
+		return nil
+	}
+	poll := telegram.Poll{Client: t.client, Receiver: t.receiver(door, log), Report: func(err error) {
+		log.WarnContext(ctx, "fetching updates", slog.Any("error", err))
+	}}
+	if err := poll.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/runner"
+)
+
+// receiveMost is how many wake-ups are taken at once.
+const receiveMost = 10
+
+// work handles wake-ups, so many at once, until the context ends and those under way have ended.
+func (s *Server) work(ctx context.Context) error {
+	free := make(chan struct{}, s.settings.Workers)
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	for {
+		select {
+		case free <- struct{}{}: // one worker at least before anything is taken
+		case <-ctx.Done():
+			return nil
+		}
+		most := min(receiveMost, cap(free)-len(free)+1)
+		wakeups, err := s.queue.Receive(ctx, most)
+		<-free
+		if err != nil {
+			return nil //nolint:nilerr // the queue in memory fails only because the context has ended
+		}
+		for _, d := range wakeups {
+			free <- struct{}{}
+			busy.Go(func() {
+				defer func() { <-free }()
+				s.handle(ctx, d)
+			})
+		}
+	}
+}
+
+// handle acts on one wake-up. One that failed is given back at once by its hold running out.
+func (s *Server) handle(ctx context.Context, d queue.Delivery) {
+	verdict, err := s.runner.Handle(ctx, d)
+	if err == nil && verdict == runner.Done {
+		err = d.Lease.Done(context.WithoutCancel(ctx))
+	}
+	if err != nil && ctx.Err() == nil {
+		s.settings.Log.WarnContext(ctx, "handling a wake-up", slog.Any("error", err))
+	}
+}
