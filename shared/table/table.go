@@ -37,7 +37,7 @@ var (
 	ErrInvalid = errors.New("invalid request")
 )
 
-// Key addresses one record.
+// Key addresses one record. Both parts are UTF-8.
 type Key struct {
 	Partition string // 1 to MaxKeyBytes bytes
 	Sort      string // 1 to MaxKeyBytes bytes; scans order by its bytes

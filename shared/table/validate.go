@@ -1,6 +1,9 @@
 package table
 
-import "fmt"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // MaxIDBytes bounds Write.ID; a UUID fits.
 const MaxIDBytes = 36
@@ -73,6 +76,9 @@ func (k Key) Validate() error {
 	for _, part := range [2]string{k.Partition, k.Sort} {
 		if part == "" || len(part) > MaxKeyBytes {
 			return invalid("each part of a key has 1 to %d bytes, got %d", MaxKeyBytes, len(part))
+		}
+		if !utf8.ValidString(part) {
+			return invalid("a key is UTF-8, got %q", part)
 		}
 	}
 	return nil

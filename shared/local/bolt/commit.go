@@ -62,7 +62,7 @@ func startCommitter(db *bbolt.DB) (*committer, error) {
 
 // createBuckets makes the buckets that are missing, without a transaction to sync if there are none.
 func createBuckets(db *bbolt.DB) error {
-	names := [][]byte{bucketRecords, bucketObjects, bucketPending, bucketApplied[0], bucketApplied[1]}
+	names := [][]byte{bucketRecords, bucketExpiry, bucketObjects, bucketPending, bucketApplied[0], bucketApplied[1]}
 	complete := true
 	err := db.View(func(tx *bbolt.Tx) error {
 		for _, name := range names {

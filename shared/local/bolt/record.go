@@ -24,11 +24,15 @@ var errDamaged = errors.New("damaged record")
 // record is a stored record taken apart; its slices point into the stored one. The zero record is an absent one.
 type record struct {
 	revision []byte
-	expires  int64 // seconds of Unix time, if hasExpiry
+	expiry   expiry
 	counter  int64
 	value    []byte
+}
 
-	hasExpiry bool
+// expiry is when a record may be dropped, in seconds of Unix time, if it is set.
+type expiry struct {
+	at  int64
+	set bool
 }
 
 func (r *record) present() bool { return r.revision != nil }
@@ -36,7 +40,7 @@ func (r *record) present() bool { return r.revision != nil }
 // appendTo appends the stored form.
 func (r *record) appendTo(b []byte) []byte {
 	flags := byte(0)
-	if r.hasExpiry {
+	if r.expiry.set {
 		flags |= flagExpires
 	}
 	if r.counter != 0 {
@@ -44,8 +48,8 @@ func (r *record) appendTo(b []byte) []byte {
 	}
 	b = append(b, flags, byte(len(r.revision)))
 	b = append(b, r.revision...)
-	if r.hasExpiry {
-		b = binary.AppendVarint(b, r.expires)
+	if r.expiry.set {
+		b = binary.AppendVarint(b, r.expiry.at)
 	}
 	if r.counter != 0 {
 		b = binary.AppendVarint(b, r.counter)
@@ -63,9 +67,9 @@ func parse(raw []byte) (record, error) {
 	}
 	var ok bool
 	flags, end := raw[0], 2+int(raw[1])
-	r := record{revision: raw[2:end:end], value: raw[end:], hasExpiry: flags&flagExpires != 0}
-	if r.hasExpiry {
-		if r.expires, r.value, ok = varint(r.value); !ok {
+	r := record{revision: raw[2:end:end], value: raw[end:], expiry: expiry{set: flags&flagExpires != 0}}
+	if r.expiry.set {
+		if r.expiry.at, r.value, ok = varint(r.value); !ok {
 			return record{}, errDamaged
 		}
 	}
@@ -91,8 +95,8 @@ func (r *record) item(key table.Key) table.Item {
 	if len(r.value) > 0 {
 		item.Value = append(make([]byte, 0, len(r.value)), r.value...)
 	}
-	if r.hasExpiry {
-		item.Expires = time.Unix(r.expires, 0).UTC()
+	if r.expiry.set {
+		item.Expires = time.Unix(r.expiry.at, 0).UTC()
 	}
 	return item
 }

@@ -14,15 +14,15 @@ func TestARecordIsParsedAsItWasStored(t *testing.T) {
 		"plain":        {revision: []byte("r"), value: []byte("value")},
 		"empty":        {revision: []byte("r"), value: []byte{}},
 		"counter":      {revision: []byte("0193a000-0000-7000-8000-000000000001"), counter: math.MinInt64, value: []byte{0}},
-		"expiry at 0":  {revision: []byte("r"), hasExpiry: true, value: []byte{}},
-		"all together": {revision: []byte("r"), hasExpiry: true, expires: 1 << 40, counter: -1, value: []byte("v")},
+		"expiry at 0":  {revision: []byte("r"), expiry: expiry{set: true}, value: []byte{}},
+		"all together": {revision: []byte("r"), expiry: expiry{1 << 40, true}, counter: -1, value: []byte("v")},
 	} {
 		stored := r.appendTo(nil)
 		if len(stored) > maxHeader+len(r.value) {
 			t.Errorf("%s takes %d bytes besides its value, more than the %d reckoned", name, len(stored)-len(r.value), maxHeader)
 		}
 		got, err := parse(stored)
-		if diff := gocmp.Diff(r, got, gocmp.AllowUnexported(record{})); diff != "" || err != nil {
+		if diff := gocmp.Diff(r, got, gocmp.AllowUnexported(record{}, expiry{})); diff != "" || err != nil {
 			t.Errorf("%s (-stored +parsed): %v\n%s", name, err, diff)
 		}
 	}
@@ -37,7 +37,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := parse(r.appendTo(nil))
-		if err != nil || !bytes.Equal(again.value, r.value) || again.counter != r.counter || again.expires != r.expires {
+		if err != nil || !bytes.Equal(again.value, r.value) || again.counter != r.counter || again.expiry != r.expiry {
 			t.Errorf("%v parsed again = %v, %v", r, again, err)
 		}
 	})

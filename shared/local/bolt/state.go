@@ -4,10 +4,13 @@ import "go.etcd.io/bbolt"
 
 // state is the store as one batch finds and changes it.
 type state struct {
-	tx                        *bbolt.Tx
-	records, objects, pending *bbolt.Bucket
-	memory                    *memory
-	found                     []record // scratch of write.apply
+	tx      *bbolt.Tx
+	records *bbolt.Bucket
+	expiry  *bbolt.Bucket
+	objects *bbolt.Bucket
+	pending *bbolt.Bucket
+	memory  *memory
+	found   []record // scratch of write.apply
 
 	dirty bool  // there is something to commit
 	err   error // the first error of bbolt, after which the batch is lost
@@ -15,7 +18,12 @@ type state struct {
 
 func newState(tx *bbolt.Tx, m *memory) *state {
 	return &state{
-		tx: tx, records: tx.Bucket(bucketRecords), objects: tx.Bucket(bucketObjects), pending: tx.Bucket(bucketPending), memory: m,
+		tx:      tx,
+		records: tx.Bucket(bucketRecords),
+		expiry:  tx.Bucket(bucketExpiry),
+		objects: tx.Bucket(bucketObjects),
+		pending: tx.Bucket(bucketPending),
+		memory:  m,
 	}
 }
 

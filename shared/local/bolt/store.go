@@ -10,6 +10,7 @@
 // the file, whose layouts never change:
 //
 //	records    partition length (2 bytes, big endian), partition, sort key → record.go
+//	expiry     second (8 bytes, sorted by time), key as in records → empty
 //	objects    name → object.go
 //	pending    id of a body in objects/ that no object names (yet, or any more) → empty
 //	applied-0, applied-1    number of a transaction → marks of the writes that it applied; memory.go
@@ -45,6 +46,7 @@ const (
 
 var (
 	bucketRecords = []byte("records")
+	bucketExpiry  = []byte("expiry")
 	bucketObjects = []byte("objects")
 	bucketPending = []byte("pending")
 	bucketApplied = [2][]byte{[]byte("applied-0"), []byte("applied-1")}

@@ -1,18 +1,17 @@
 package bolt
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
+	"math"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
-// Expired records are looked for soon after Open and then now and then; nothing depends on when they go.
+// Expired records are dropped soon after Open and then now and then; nothing depends on when they go.
 const (
 	sweepFirst = time.Minute
 	sweepEvery = time.Hour
-	sweepStep  = 256 // records looked at in one transaction
+	sweepStep  = 256 // records dropped in one transaction, so that writes never wait for it long
 )
 
 func (s *Store) sweepNowAndThen() {
@@ -23,78 +22,60 @@ func (s *Store) sweepNowAndThen() {
 		case <-s.closing:
 			return
 		case now := <-timer.C:
-			_, _ = s.sweep(now) // what fails is tried again with the next sweep
+			_, _ = s.sweep(now) // what fails is tried again by the next sweep
 			timer.Reset(sweepEvery)
 		}
 	}
 }
 
-// sweep drops the records that have expired and returns how many it saw. It goes through all records, a few at a time,
-// so that writes never wait for it long.
+// sweep drops the records that have expired and returns how many there were.
 func (s *Store) sweep(now time.Time) (dropped int, err error) {
-	at := []byte{}
-	for at != nil && !s.isClosing() {
-		var keys [][]byte
-		if keys, at, err = s.expired(at, now); err != nil {
+	for {
+		d := &drop{now: now}
+		if err := s.commit.submit(context.Background(), d); err != nil || d.dropped == 0 {
 			return dropped, err
 		}
-		if keys == nil {
-			continue
-		}
-		if err := s.commit.submit(context.Background(), &drop{keys, now}); err != nil {
-			return dropped, err
-		}
-		dropped += len(keys)
-	}
-	return dropped, nil
-}
-
-func (s *Store) isClosing() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
+		dropped += d.dropped
 	}
 }
 
-// expired looks at some records from a key on and returns the keys of those that have expired, and the key to go on
-// from, nil at the end.
-func (s *Store) expired(from []byte, now time.Time) (keys [][]byte, next []byte, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(bucketRecords).Cursor()
-		key, raw := c.Seek(from)
-		for range sweepStep {
-			if key == nil {
-				return nil
-			}
-			if isExpired(raw, now) {
-				keys = append(keys, bytes.Clone(key))
-			}
-			key, raw = c.Next()
-		}
-		next = bytes.Clone(key)
-		return nil
-	})
-	return keys, next, err
-}
-
-func isExpired(raw []byte, now time.Time) bool {
-	r, err := parse(raw)
-	return err == nil && r.hasExpiry && r.expires < now.Unix()
-}
-
-// drop removes records, except those that have been put again meanwhile.
+// drop removes the first sweepStep of the records that have expired.
 type drop struct {
-	keys [][]byte
-	now  time.Time
+	now     time.Time
+	dropped int // set by apply
 }
 
 func (d *drop) apply(s *state) error {
-	for _, key := range d.keys {
-		if isExpired(s.records.Get(key), d.now) {
-			s.delete(s.records, key)
-		}
+	end := expiryKey(d.now.Unix(), nil)
+	var keys [][]byte
+	c := s.expiry.Cursor()
+	for k, _ := c.First(); k != nil && len(keys) < sweepStep && string(k) < string(end); k, _ = c.Next() {
+		keys = append(keys, append([]byte(nil), k...))
 	}
+	for _, k := range keys {
+		s.delete(s.expiry, k)
+		s.delete(s.records, k[len(end):])
+	}
+	d.dropped = len(keys)
 	return nil
+}
+
+// expiryKey is where the index by expiry holds a record: its second, so that it sorts by time, then its stored key.
+func expiryKey(seconds int64, key []byte) []byte {
+	k := make([]byte, 8, 8+len(key))
+	binary.BigEndian.PutUint64(k, uint64(seconds)^(math.MaxInt64+1)) //nolint:gosec // flips the sign to sort below zero
+	return append(k, key...)
+}
+
+// reindex moves a record in the index by expiry.
+func (s *state) reindex(key []byte, old, next expiry) {
+	if old == next {
+		return
+	}
+	if old.set {
+		s.delete(s.expiry, expiryKey(old.at, key))
+	}
+	if next.set {
+		s.put(s.expiry, expiryKey(next.at, key), nil)
+	}
 }

@@ -14,7 +14,7 @@ func TestASweepDropsWhatHasExpiredAndNothingElse(t *testing.T) {
 	t.Parallel()
 	s := openIn(t, t.TempDir())
 	now := time.Unix(1_000_000, 0)
-	const records = 2*sweepStep + 10
+	const records = 9 * (sweepStep - 85) // several steps, and as many of each kind
 	for chunk := 0; chunk < records; chunk += table.MaxOps {
 		w := table.Write{ID: fmt.Sprint(chunk)}
 		for i := chunk; i < min(records, chunk+table.MaxOps); i++ {
@@ -25,8 +25,8 @@ func TestASweepDropsWhatHasExpiredAndNothingElse(t *testing.T) {
 		mustWrite(t, s, w)
 	}
 	dropped, err := s.sweep(now)
-	if want := records / 3; err != nil || dropped < want-2 || dropped > want+2 {
-		t.Errorf("sweep = %d, %v, want a third of %d", dropped, err, records)
+	if want := records / 3; err != nil || dropped != want {
+		t.Errorf("sweep = %d, %v, want %d", dropped, err, want)
 	}
 	left := 0
 	for _, partition := range []string{"0", "1", "2"} {
@@ -46,21 +46,37 @@ func TestASweepDropsWhatHasExpiredAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestARecordPutAgainMeanwhileIsNotSwept(t *testing.T) {
+func TestAnExpiryFollowsItsRecord(t *testing.T) {
 	t.Parallel()
-	s := openIn(t, t.TempDir())
 	now := time.Unix(1_000_000, 0)
-	mustWrite(t, s, table.Write{ID: "a", Ops: []table.Op{table.PutExpiring(key, nil, table.Absent(), now.Add(-time.Hour))}})
-	keys, _, err := s.expired(nil, now)
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("expired = %v, %v, want one record", keys, err)
-	}
-	mustWrite(t, s, table.Write{ID: "b", Ops: []table.Op{table.Put(key, nil, table.At("a"))}})
-	if err := s.commit.submit(t.Context(), &drop{keys, now}); err != nil {
-		t.Fatal(err)
-	}
-	if item, err := s.Table().Get(t.Context(), key); err != nil || item == nil {
-		t.Errorf("the record = %v, %v, want the one put again", item, err)
+	past, future := now.Add(-time.Hour), now.Add(time.Hour)
+	first := table.PutExpiring(key, nil, table.Absent(), past)
+	for name, tt := range map[string]struct {
+		then []table.Op // each a write of its own, at the revision of the one before
+		kept bool
+	}{
+		"left alone":             {nil, false},
+		"put for good":           {[]table.Op{table.Put(key, nil, table.At("0"))}, true},
+		"put for longer":         {[]table.Op{table.PutExpiring(key, nil, table.At("0"), future)}, true},
+		"put for as long":        {[]table.Op{table.PutExpiring(key, nil, table.At("0"), past)}, false},
+		"counted":                {[]table.Op{table.Add(key, 1)}, false},
+		"deleted and put anew":   {[]table.Op{table.DeleteBlind(key), table.Put(key, nil, table.Absent())}, true},
+		"put for good, for less": {[]table.Op{table.Put(key, nil, table.At("0")), table.PutExpiring(key, nil, table.At("1"), past)}, false},
+		"before 1970":            {[]table.Op{table.PutExpiring(key, nil, table.At("0"), time.Unix(-5, 0))}, false},
+	} {
+		s := openIn(t, t.TempDir())
+		for i, op := range append([]table.Op{first}, tt.then...) {
+			mustWrite(t, s, table.Write{ID: fmt.Sprint(i), Ops: []table.Op{op}})
+		}
+		if _, err := s.sweep(now); err != nil {
+			t.Fatal(err)
+		}
+		if item, err := s.Table().Get(t.Context(), key); err != nil || (item != nil) != tt.kept {
+			t.Errorf("%s: the record after the sweep = %v, %v, want it kept: %v", name, item, err, tt.kept)
+		}
+		if dropped, err := s.sweep(future.Add(time.Second)); err != nil || dropped > 1 || (dropped == 1) != (name == "put for longer") {
+			t.Errorf("%s: a later sweep dropped %d, %v", name, dropped, err)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ type write struct {
 type step struct {
 	op     table.Op // without its value
 	key    []byte
-	record []byte // what a put stores
+	stored []byte // by a put
 }
 
 // ready copies the write into stored form: one allocation holds all of its keys and records.
@@ -43,16 +43,21 @@ func readyStep(w table.Write, i int, arena []byte) (step, []byte) {
 	arena = appendKey(arena, s.op.Key)
 	s.key = arena[start:len(arena):len(arena)]
 	if s.op.Kind == table.OpPut {
-		r := record{revision: []byte(w.ID), value: s.op.Value}
-		if !s.op.Expires.IsZero() {
-			r.hasExpiry, r.expires = true, s.op.Expires.Unix()
-		}
+		r := record{revision: []byte(w.ID), expiry: s.expiry(), value: s.op.Value}
 		start = len(arena)
 		arena = r.appendTo(arena)
-		s.record = arena[start:len(arena):len(arena)]
+		s.stored = arena[start:len(arena):len(arena)]
 	}
 	s.op.Value = nil
 	return s, arena
+}
+
+// expiry is the expiry of the record that a put makes.
+func (at *step) expiry() expiry {
+	if at.op.Expires.IsZero() {
+		return expiry{}
+	}
+	return expiry{at: at.op.Expires.Unix(), set: true}
 }
 
 // apply makes all of the write or, with a *table.ConditionError, nothing.
@@ -106,29 +111,36 @@ func (at *step) holds(r *record) bool {
 	}
 }
 
-// change makes the steps, whose records are in s.found, and has the write remembered if there were any.
+// change makes the steps, whose records are in s.found, and has the write remembered if there were any. A delete of
+// nothing is one, too: sent again, it must not remove what came since.
 func (w *write) change(s *state) {
 	changed := false
 	for i := range w.steps {
-		at, r := &w.steps[i], &s.found[i]
-		switch at.op.Kind {
-		case table.OpPut:
-			s.put(s.records, at.key, at.record)
-		case table.OpAdd:
-			r.counter, r.revision = sum(r.counter, at.op.Delta), []byte(w.id)
-			s.put(s.records, at.key, r.appendTo(make([]byte, 0, maxHeader+len(r.value))))
-		case table.OpDelete:
-			if r.present() {
-				s.delete(s.records, at.key)
-			}
-		case table.OpCheck:
-			continue
+		if at := &w.steps[i]; at.op.Kind != table.OpCheck {
+			at.change(s, &s.found[i], w.id)
+			changed = true
 		}
-		changed = true
 	}
 	if changed {
-		s.dirty = true // a delete of nothing is remembered, too: sent again, it must not remove what came since
+		s.dirty = true
 		s.memory.add(w.mark)
+	}
+}
+
+func (at *step) change(s *state, r *record, id table.Revision) {
+	switch at.op.Kind {
+	case table.OpPut:
+		s.put(s.records, at.key, at.stored)
+		s.reindex(at.key, r.expiry, at.expiry())
+	case table.OpAdd:
+		r.counter, r.revision = sum(r.counter, at.op.Delta), []byte(id)
+		s.put(s.records, at.key, r.appendTo(make([]byte, 0, maxHeader+len(r.value))))
+	case table.OpDelete:
+		if r.present() {
+			s.delete(s.records, at.key)
+			s.reindex(at.key, r.expiry, expiry{})
+		}
+	case table.OpCheck:
 	}
 }
 

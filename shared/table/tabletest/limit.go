@@ -33,6 +33,8 @@ func limitsAreExact(b *bench) {
 		"longest sort key":        {newID(), put(b.key(long(table.MaxKeyBytes))), true},
 		"sort key too long":       {newID(), put(b.key(long(table.MaxKeyBytes + 1))), false},
 		"no sort key":             {newID(), put(b.key("")), false},
+		"sort key not UTF-8":      {newID(), put(b.key("a\xff")), false},
+		"partition not UTF-8":     {newID(), put(table.Key{Partition: "a\xff", Sort: "s"}), false},
 		"longest ID":              {newID(), put(b.key("longest ID")), true},
 		"ID too long":             {newID() + "x", put(b.key("ID too long")), false},
 		"no ID":                   {"", put(b.key("no ID")), false},
