@@ -13,10 +13,11 @@ import (
 )
 
 func main() {
+	ctx := context.Background()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	d, err := deployment.Open(context.Background())
+	d, err := deployment.Open(ctx)
 	if err != nil {
-		log.Error("starting", slog.Any("error", err))
+		log.ErrorContext(ctx, "starting", slog.Any("error", err))
 		os.Exit(1)
 	}
 	lambda.Start(handler{

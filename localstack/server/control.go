@@ -70,7 +70,7 @@ type Codes struct {
 
 // Pair makes pairing codes in a data folder, by way of the server that is running on it if there is one.
 func Pair(ctx context.Context, data string, p Pairing) ([]string, error) {
-	store, err := bolt.Open(data)
+	store, err := bolt.Open(data) //nolint:contextcheck // what it cleans up outlives the caller
 	if errors.Is(err, bolt.ErrLocked) {
 		return askServer(ctx, data, p)
 	}

@@ -69,7 +69,7 @@ type Server struct {
 
 // Open opens the store and the page's address. Errors are one line that says what to do.
 func Open(ctx context.Context, s Settings) (*Server, error) {
-	store, err := bolt.Open(s.Data)
+	store, err := bolt.Open(s.Data) //nolint:contextcheck // what it cleans up outlives the caller
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *Server) open(ctx context.Context) error {
 	if s.listener, err = listen(ctx, s.settings.Address); err != nil {
 		return err
 	}
-	s.wire()
+	s.wire() //nolint:contextcheck // it only puts parts together
 	if s.owner, err = s.firstOwner(ctx); err != nil {
 		return errors.Join(err, s.listener.Close())
 	}
@@ -135,7 +135,7 @@ func (s *Server) wire() {
 	}
 	s.reaper = &reaper.Reaper{
 		Table: records, IDs: ids, Queue: &s.queue, Desk: desk,
-		Buried: func(t turn.Turn) { s.note(context.Background(), "turn interrupted", t, nil) },
+		Buried: func(ctx context.Context, t turn.Turn) { s.note(ctx, "turn interrupted", t, nil) },
 	}
 }
 
@@ -238,6 +238,6 @@ func (s *Server) note(ctx context.Context, event string, t turn.Turn, err error)
 	if err != nil {
 		level = slog.LevelWarn
 	}
-	s.settings.Log.LogAttrs(ctx, level, event, slog.String("turn", string(t.ID)), slog.String("session", string(t.Session)),
+	s.settings.Log.LogAttrs(ctx, level, "work", slog.String("event", event), slog.String("turn", string(t.ID)), slog.String("session", string(t.Session)),
 		slog.Any("error", err))
 }

@@ -39,7 +39,7 @@ func (t *Telegram) connection() string { return telegram.Connection(t.client.Bot
 
 func (t *Telegram) receiver(door telegram.Door, log *slog.Logger) telegram.Receiver {
 	return telegram.Receiver{Bot: t.client.Bot(), Door: door, Count: func(o telegram.Outcome) {
-		log.Debug("telegram update", slog.String("outcome", o.String()))
+		log.DebugContext(context.Background(), "telegram update", slog.String("outcome", o.String()))
 	}}
 }
 

@@ -27,7 +27,7 @@ func (s *Server) work(ctx context.Context) error {
 		wakeups, err := s.queue.Receive(ctx, most)
 		<-free
 		if err != nil {
-			return nil //nolint:nilerr // the queue in memory fails only because the context has ended
+			return nil // the queue in memory fails only because the context has ended
 		}
 		for _, d := range wakeups {
 			free <- struct{}{}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,8 +105,8 @@ func (a *Agent) open(ctx context.Context, run *turn.Run) error {
 // unheard is the owner's message that a failed turn should have answered, if the transcript does not have it.
 func (a *Agent) unheard(ctx context.Context, run *turn.Run, f *turn.Failure) (string, error) {
 	entries := run.Log().Entries()
-	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Turn == f.Turn && entries[i].Kind == transcript.Owner {
+	for _, e := range slices.Backward(entries) {
+		if e.Turn == f.Turn && e.Kind == transcript.Owner {
 			return "", nil
 		}
 	}
@@ -198,8 +199,7 @@ func failed(ctx context.Context, err error) (turn.Ending, error) {
 // went wrong.
 func Failed(err error) turn.Ending {
 	e := turn.Unexpected(err, time.Now())
-	var told *model.Error
-	if errors.As(err, &told) {
+	if told, ok := errors.AsType[*model.Error](err); ok {
 		e.Text = "I could not finish this: " + told.Error()
 		if told.Kind == model.ErrorAuth {
 			e.Text += "\n\nCheck the model's key and name in the settings (BOBBIN_MODEL)."

@@ -70,8 +70,7 @@ func RetryAfter(after time.Duration, err error) error {
 // Of says what err means: the outermost classification in its chain; Drop for a cancelled context, whose owner has
 // gone; else GiveUp.
 func Of(err error) Verdict {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Verdict
 	}
 	if errors.Is(err, context.Canceled) {

@@ -85,10 +85,10 @@ func (b *Inbox) tell(ctx context.Context, now time.Time, m Message, said, text s
 		ops = append(ops, ownerMessage(m, turn.Turn{}, now).Put(p.head.ID, table.Absent()))
 	}
 	failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
-	if err != nil {
+	switch {
+	case err != nil:
 		return Receipt{}, fmt.Errorf("answering without a turn: %w", err)
-	}
-	if failed != nil {
+	case failed != nil:
 		return Receipt{Outcome: Duplicate}, nil
 	}
 	b.deliver(ctx, m)

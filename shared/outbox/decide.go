@@ -64,7 +64,7 @@ func (r Row) begin() Row {
 func (r Row) confirm(externalID string) Row {
 	r.Part++
 	r.Sending, r.Tries = 0, 0
-	r.Sent = append(r.Sent[:len(r.Sent):len(r.Sent)], externalID)
+	r.Sent = append(slices.Clip(r.Sent), externalID)
 	return r
 }
 

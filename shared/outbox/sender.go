@@ -269,8 +269,7 @@ func (f *flush) write(ops []table.Op) table.Write {
 
 func (f *flush) apply(ctx context.Context, w table.Write) error {
 	err := table.Apply(ctx, f.Table, w)
-	var failed *table.ConditionError
-	if errors.As(err, &failed) {
+	if _, failed := errors.AsType[*table.ConditionError](err); failed {
 		return errRaced
 	}
 	return err

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
@@ -20,7 +22,6 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 	"github.com/bobbin-agent/bobbin/shared/wake"
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -42,7 +43,7 @@ type Reaper struct {
 	Queue queue.Sender
 	Desk  *turn.Desk
 	// Buried, if set, is called with each turn that was ended because its worker had died.
-	Buried func(turn.Turn)
+	Buried func(context.Context, turn.Turn)
 }
 
 // Report counts what a sweep did.
@@ -191,7 +192,7 @@ func (r *Reaper) lease(ctx context.Context, m due.Mark, report *Report) error {
 	}
 	report.Buried++
 	if r.Buried != nil {
-		r.Buried(*dead)
+		r.Buried(ctx, *dead)
 	}
 	return r.follow(ctx, *dead, m)
 }

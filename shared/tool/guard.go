@@ -48,7 +48,7 @@ func (g *Guard) call(ctx context.Context, step, place int, c model.ToolCall) (Re
 	}
 	var arguments map[string]json.RawMessage
 	if err := json.Unmarshal(c.Arguments, &arguments); err != nil {
-		return Failure("The arguments are not a JSON object: " + err.Error()), nil
+		return Failure("The arguments are not a JSON object: " + err.Error()), nil //nolint:nilerr // for the model
 	}
 	if bad, ok := arguments["_invalid"]; ok && len(arguments) == 1 {
 		return Failure("The arguments are not valid JSON: " + string(bad)), nil

@@ -11,6 +11,8 @@
 package transcript
 
 import (
+	"slices"
+
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/model"
 )
@@ -70,7 +72,7 @@ func Messages(entries []Entry) []model.Message {
 			role = model.Assistant
 		}
 		if n := len(out); n > 0 && out[n-1].Role == role {
-			out[n-1].Blocks = append(out[n-1].Blocks[:len(out[n-1].Blocks):len(out[n-1].Blocks)], e.Blocks...)
+			out[n-1].Blocks = append(slices.Clip(out[n-1].Blocks), e.Blocks...)
 			continue
 		}
 		out = append(out, model.Message{Role: role, Blocks: e.Blocks})

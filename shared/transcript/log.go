@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bobbin-agent/bobbin/shared/blob"
 	"github.com/bobbin-agent/bobbin/shared/id"
-	"golang.org/x/sync/errgroup"
 )
 
 // loadWidth is how many parts are fetched at once.
@@ -78,10 +80,10 @@ func (l *Log) Checkpoint(ctx context.Context, b blob.Blob, epoch int64) (Manifes
 		return Manifest{}, err
 	}
 	if merged {
-		next.Chunks = append(next.Chunks[:len(next.Chunks):len(next.Chunks)], ref)
+		next.Chunks = append(slices.Clip(next.Chunks), ref)
 		return next, nil
 	}
-	next.Parts = append(next.Parts[:len(next.Parts):len(next.Parts)], ref)
+	next.Parts = append(slices.Clip(next.Parts), ref)
 	return next, nil
 }
 

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
-	"golang.org/x/sync/errgroup"
 )
 
 var (
@@ -170,8 +171,7 @@ func (d *Desk) write(now time.Time, ops []table.Op) table.Write {
 // apply settles a write that is conditional on what was just read; a lost race is ErrRaced.
 func (d *Desk) apply(ctx context.Context, w table.Write, doing string) error {
 	err := table.Apply(ctx, d.Table, w)
-	var failed *table.ConditionError
-	if errors.As(err, &failed) {
+	if _, failed := errors.AsType[*table.ConditionError](err); failed {
 		return fault.As(fault.Drop, fmt.Errorf("%s: %w", doing, ErrRaced))
 	}
 	if err != nil {

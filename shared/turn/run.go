@@ -153,8 +153,7 @@ func (r *Run) Until() time.Time { return r.lease.Until }
 
 func (r *Run) fenced(ctx context.Context, w table.Write, doing string) error {
 	err := table.Apply(ctx, r.desk.Table, w)
-	var failed *table.ConditionError
-	if errors.As(err, &failed) {
+	if _, failed := errors.AsType[*table.ConditionError](err); failed {
 		return fault.As(fault.Drop, fmt.Errorf("%s: %w", doing, ErrFenced))
 	}
 	if err != nil {

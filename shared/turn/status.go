@@ -38,12 +38,12 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// ErrStatus means that a turn of the one status can't get the other.
-type ErrStatus struct{ From, To Status }
+// StatusError means that a turn of the one status can't get the other.
+type StatusError struct{ From, To Status }
 
-func (e *ErrStatus) Error() string { return fmt.Sprintf("a %s turn can't become %s", e.From, e.To) }
+func (e *StatusError) Error() string { return fmt.Sprintf("a %s turn can't become %s", e.From, e.To) }
 
-// Become returns the new status, or *ErrStatus when there is no such step.
+// Become returns the new status, or *StatusError when there is no such step.
 func (s Status) Become(to Status) (Status, error) {
 	allowed := false
 	switch s {
@@ -56,7 +56,7 @@ func (s Status) Become(to Status) (Status, error) {
 	case Succeeded, Failed, Cancelled:
 	}
 	if !allowed {
-		return s, &ErrStatus{s, to}
+		return s, &StatusError{s, to}
 	}
 	return to, nil
 }

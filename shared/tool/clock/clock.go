@@ -27,11 +27,11 @@ func run(_ context.Context, c tool.Call) (tool.Result, error) {
 		Zone string `json:"zone"`
 	}
 	if err := json.Unmarshal(c.Arguments, &in); err != nil {
-		return tool.Failure("zone must be a string: " + err.Error()), nil
+		return tool.Failure("zone must be a string: " + err.Error()), nil //nolint:nilerr // for the model
 	}
 	zone, err := time.LoadLocation(in.Zone)
 	if err != nil {
-		return tool.Failure(fmt.Sprintf("There is no time zone %q; give an IANA name such as Europe/Vienna.", in.Zone)), nil
+		return tool.Failure(fmt.Sprintf("There is no time zone %q; give an IANA name such as Europe/Vienna.", in.Zone)), nil //nolint:nilerr // for the model
 	}
 	return tool.Result{Text: time.Now().In(zone).Format("Monday, 2 January 2006, 15:04:05 MST (-07:00)")}, nil
 }
