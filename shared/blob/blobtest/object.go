@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,7 +90,7 @@ func racePuts(b *bench) {
 		var wg sync.WaitGroup
 		for i := range b.size.Workers {
 			wg.Go(func() {
-				own := append(body(n), byte(i))
+				own := append(body(n), strconv.Itoa(i)...)
 				err := b.patiently(func() error { return b.store.Put(b.Context(), b.dir+name, own) })
 				switch {
 				case err == nil:
@@ -104,7 +105,7 @@ func racePuts(b *bench) {
 		if wins.Load() != 1 {
 			b.Errorf("%d of %d puts of %s succeeded, want 1", wins.Load(), b.size.Workers, name)
 		}
-		b.expect(name, append(body(n), byte(winner.Load())))
+		b.expect(name, append(body(n), strconv.FormatInt(winner.Load(), 10)...))
 	}
 }
 

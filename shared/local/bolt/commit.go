@@ -48,9 +48,6 @@ type committer struct {
 }
 
 func startCommitter(db *bbolt.DB) (*committer, error) {
-	if err := createBuckets(db); err != nil {
-		return nil, err
-	}
 	m, err := recall(db)
 	if err != nil {
 		return nil, err
@@ -58,29 +55,6 @@ func startCommitter(db *bbolt.DB) (*committer, error) {
 	c := &committer{db: db, memory: m, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go c.run()
 	return c, nil
-}
-
-// createBuckets makes the buckets that are missing, without a transaction to sync if there are none.
-func createBuckets(db *bbolt.DB) error {
-	names := [][]byte{bucketRecords, bucketExpiry, bucketObjects, bucketPending, bucketApplied[0], bucketApplied[1]}
-	complete := true
-	err := db.View(func(tx *bbolt.Tx) error {
-		for _, name := range names {
-			complete = complete && tx.Bucket(name) != nil
-		}
-		return nil
-	})
-	if err != nil || complete {
-		return err
-	}
-	return db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range names {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // submit has the change committed and returns its answer, or an error that wraps errRejected or errUnsettled. When the

@@ -36,8 +36,8 @@ func awaitQueue(s *Store, n int) {
 
 // watched is a context that tells when somebody begins to wait for its end.
 type watched struct {
-	context.Context
-	waiting chan struct{}
+	context.Context //nolint:containedctx // it is a context itself
+	waiting         chan struct{}
 }
 
 func (w watched) Done() <-chan struct{} {
@@ -82,7 +82,7 @@ func TestAWriteWhoseCallerLeavesIsUnknownAndOwesNothingToTheCaller(t *testing.T)
 	w := table.Write{ID: "w", Ops: []table.Op{table.Put(key, value, table.Absent())}}
 	answer := make(chan error)
 	waiting := make(chan struct{})
-	go func() { answer <- s.Table().Write(watched{ctx, waiting}, w) }()
+	go func() { answer <- s.Table().Write(watched{ctx, waiting}, w) }() //nolint:contextcheck // ends with ctx
 	<-waiting
 	cancel()
 	if err := <-answer; !errors.Is(err, table.ErrUnknown) || !errors.Is(err, context.Canceled) {

@@ -46,7 +46,7 @@ func (r *record) appendTo(b []byte) []byte {
 	if r.counter != 0 {
 		flags |= flagCounter
 	}
-	b = append(b, flags, byte(len(r.revision)))
+	b = append(b, flags, byte(len(r.revision))) //nolint:gosec // at most table.MaxIDBytes
 	b = append(b, r.revision...)
 	if r.expiry.set {
 		b = binary.AppendVarint(b, r.expiry.at)

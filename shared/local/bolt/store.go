@@ -50,6 +50,8 @@ var (
 	bucketObjects = []byte("objects")
 	bucketPending = []byte("pending")
 	bucketApplied = [2][]byte{[]byte("applied-0"), []byte("applied-1")}
+
+	buckets = [][]byte{bucketRecords, bucketExpiry, bucketObjects, bucketPending, bucketApplied[0], bucketApplied[1]}
 )
 
 // Store is an open folder. All methods are safe for concurrent use.
@@ -81,7 +83,6 @@ func (s *Store) open(dir string) error {
 		return err
 	}
 	path := filepath.Join(dir, fileName)
-	_, missing := os.Stat(path)
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:         lockPatience,
 		FreelistType:    bbolt.FreelistMapType,
@@ -97,18 +98,16 @@ func (s *Store) open(dir string) error {
 	}
 	db.AllocSize = growth
 	s.db = db
-	if err := s.prepare(dir, missing != nil); err != nil {
+	if err := s.prepare(dir); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	return nil
 }
 
 // prepare makes what a new file needs, reads what the committer remembers and removes what a crash left.
-func (s *Store) prepare(dir string, created bool) error {
-	if created {
-		if err := s.create(dir); err != nil {
-			return err
-		}
+func (s *Store) prepare(dir string) error {
+	if err := s.create(dir); err != nil {
+		return err
 	}
 	commit, err := startCommitter(s.db)
 	if err != nil {
@@ -122,13 +121,35 @@ func (s *Store) prepare(dir string, created bool) error {
 	return nil
 }
 
-// create makes the buckets and the names of the file and the folder durable. A crash before leaves an empty file, which
-// the next Open takes for one without buckets.
+// create makes the names of a new file and its folder durable, then its buckets. A crash in between leaves a file
+// without buckets, with which the next Open begins again.
 func (s *Store) create(dir string) error {
-	if err := syncFolder(dir); err != nil {
+	complete, err := hasBuckets(s.db)
+	if err != nil || complete {
 		return err
 	}
-	return syncFolder(filepath.Dir(dir))
+	if err := errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir))); err != nil {
+		return err
+	}
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range buckets {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func hasBuckets(db *bbolt.DB) (complete bool, err error) {
+	complete = true
+	err = db.View(func(tx *bbolt.Tx) error {
+		for _, name := range buckets {
+			complete = complete && tx.Bucket(name) != nil
+		}
+		return nil
+	})
+	return complete, err
 }
 
 // Table is the record store in the folder.

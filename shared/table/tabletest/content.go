@@ -113,7 +113,7 @@ func nothingIsShared(b *bench) {
 	for _, item := range b.all(table.Query{Partition: b.partition}) {
 		spoil(item.Value)
 	}
-	spoil(b.fails(table.Put(key, value, table.Absent())).Failed[0].Item.Value)
+	spoil(b.fails(table.Put(key, value, table.Absent()))[0].Item.Value)
 	if got := b.get(key).Value; string(got) != "precious" {
 		b.Errorf("value = %q after the caller changed its copies, want %q", got, "precious")
 	}

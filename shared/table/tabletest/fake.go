@@ -68,7 +68,7 @@ func (f *Fake) Write(ctx context.Context, w table.Write) error {
 	case Lost:
 		return table.ErrUnknown
 	case Late:
-		time.AfterFunc(fault.Slow, func() { _ = f.perform(context.Background(), w, Fault{}) })
+		time.AfterFunc(fault.Slow, func() { _ = f.perform(context.WithoutCancel(ctx), w, Fault{}) })
 		return table.ErrUnknown
 	case None, Unheard:
 	}
@@ -226,7 +226,7 @@ func fingerprint(ops []table.Op) uint64 {
 	h.SetSeed(seed)
 	for i := range ops {
 		op := ops[i]
-		h.Write(op.Value)
+		_, _ = h.Write(op.Value)
 		op.Value = nil
 		fmt.Fprintf(&h, "|%d %q %q %v %d %d %d %v|", op.Kind, op.Key.Partition, op.Key.Sort, op.If, op.Expires.Unix(), op.Delta, op.Max, op.HasMax)
 	}

@@ -104,14 +104,14 @@ func busy(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, table.ErrRefused) || errors.Is(err, table.ErrUnknown))
 }
 
-// fails makes one write and returns the condition that it demands to fail.
-func (b *bench) fails(ops ...table.Op) *table.ConditionError {
+// fails makes one write, demands that a condition fails, and returns what is told of it.
+func (b *bench) fails(ops ...table.Op) []table.Failed {
 	b.Helper()
 	var failed *table.ConditionError
 	if err := b.send(table.Write{ID: newID(), Ops: ops}); !errors.As(err, &failed) {
 		b.Fatalf("writing = %v, want a *ConditionError", err)
 	}
-	return failed
+	return failed.Failed
 }
 
 func (b *bench) same(what string, got, want any) {
