@@ -114,7 +114,7 @@ func (w *writer) block(n ast.Node, st style) {
 	case *ast.CodeBlock:
 		w.code(w.lines(n), "", st)
 	case *ast.HTMLBlock:
-		w.write(strings.TrimSpace(w.lines(n)+string(n.ClosureLine.Value(w.src))), st)
+		w.write(w.htmlBlock(n), st)
 	case *ast.ThematicBreak:
 		w.write("———", st)
 	case *extast.Table:
@@ -125,6 +125,15 @@ func (w *writer) block(n ast.Node, st style) {
 }
 
 func (w *writer) lines(n ast.Node) string { return string(n.Lines().Value(w.src)) }
+
+// htmlBlock is HTML as it was written: the reader sees what the model meant, and Telegram no tags.
+func (w *writer) htmlBlock(n *ast.HTMLBlock) string {
+	text := w.lines(n)
+	if n.HasClosure() {
+		text += string(n.ClosureLine.Value(w.src))
+	}
+	return strings.TrimSpace(text)
+}
 
 // code writes a block of code. Block and quote styles are all it has: no other may be in it.
 func (w *writer) code(text, lang string, st style) {
