@@ -1,0 +1,115 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/inbox"
+)
+
+const (
+	// pageSize is how many messages one answer lists.
+	pageSize = 50
+	// maxBody bounds the bytes of a posted message: its text, with room for JSON's escapes.
+	maxBody = 2*inbox.MaxTextBytes + 4<<10
+	// maxCursor bounds the bytes of a cursor, which ends up in a key.
+	maxCursor = 512
+)
+
+func (s *Site) list(w http.ResponseWriter, r *http.Request, p Person) error {
+	after, before := r.FormValue("after"), r.FormValue("before")
+	if after != "" && before != "" || len(after) > maxCursor || len(before) > maxCursor {
+		return refuse(http.StatusBadRequest, "Ask for what is after one place, or before one.")
+	}
+	var page Page
+	var err error
+	if after != "" {
+		page, err = s.Conversation.After(r.Context(), p.Thread, after, pageSize)
+	} else {
+		page, err = s.Conversation.Before(r.Context(), p.Thread, before, pageSize)
+	}
+	if err != nil {
+		return err
+	}
+	if page.Messages == nil {
+		page.Messages = []Message{}
+	}
+	return reply(w, http.StatusOK, struct {
+		Thread   id.Thread `json:"thread"`
+		Messages []Message `json:"messages"`
+		More     bool      `json:"more"`
+	}{p.Thread, page.Messages, page.More})
+}
+
+// sent is what the page posts.
+type sent struct {
+	ID     string    `json:"id"`     // a UUID in lower case, new for each message, the same for each attempt
+	Thread id.Thread `json:"thread"` // the one that the owner was looking at
+	Text   string    `json:"text"`
+}
+
+func (m sent) check(p Person) error {
+	switch {
+	case !isUUID(m.ID):
+		return refuse(http.StatusBadRequest, "The message's ID must be a UUID.")
+	case strings.TrimSpace(m.Text) == "":
+		return refuse(http.StatusBadRequest, "The message is empty.")
+	case len(m.Text) > inbox.MaxTextBytes:
+		return refuse(http.StatusRequestEntityTooLarge, "The message is too long: 100 KB is the most.")
+	case m.Thread != p.Thread:
+		return refuse(http.StatusConflict, "The conversation was cleared before this was sent.")
+	}
+	return nil
+}
+
+// post accepts one message. After Accept it is durable, and so is its wake-up: a crash before the answer makes the page
+// send it again under the same ID, which is a Duplicate.
+func (s *Site) post(w http.ResponseWriter, r *http.Request, p Person) error {
+	var m sent
+	if err := decode(w, r, maxBody, &m); err != nil {
+		return err
+	}
+	if err := m.check(p); err != nil {
+		return err
+	}
+	now := s.Now()
+	receipt, err := s.Door.Accept(r.Context(), now, message(now, p.external, m.ID, m.Text, string(p.Thread)))
+	if err != nil {
+		return err
+	}
+	outcome := "accepted"
+	switch receipt.Outcome {
+	case inbox.Accepted:
+	case inbox.Duplicate:
+		outcome = "duplicate"
+	case inbox.Stranger, inbox.Paired: // unpaired since it was found
+		return refuse(http.StatusUnauthorized, "This browser is not paired any more.")
+	}
+	return reply(w, http.StatusAccepted, map[string]string{"turn": string(receipt.Turn), "outcome": outcome})
+}
+
+func message(now time.Time, sender, update, text, conversation string) inbox.Message {
+	return inbox.Message{
+		Update: update, Sender: sender, ExternalID: update,
+		Sent: now, Sequence: now.UnixMilli(), Text: text,
+		Route: channel.Route{Connection: Connection, Conversation: conversation},
+	}
+}
+
+// isUUID reports whether s is the lower-case text of a UUID: one ID has one spelling, or idempotency has a hole.
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		hex := s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'f'
+		if dash != (s[i] == '-') || !dash && !hex {
+			return false
+		}
+	}
+	return true
+}

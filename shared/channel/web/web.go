@@ -1,0 +1,113 @@
+// Package web is the web channel: the page, and the HTTP interface that the page and nothing else uses.
+//
+//	GET  /              the page; GET /static/… its parts
+//	GET  /api/status    which model answers, whether the visitor is known
+//	GET  /api/messages  the conversation: its end, what comes ?after= a cursor, what came ?before= one
+//	POST /api/messages  accepts one message; answers 202 only once it is stored for good
+//	GET  /api/events    what happens now, as server-sent events; absent without Live, and the page polls
+//	POST /api/pair      makes this browser the owner's, for a one-time code; absent on a local server
+//
+// Every answer but the page is JSON; a refusal is {"error": "a sentence for the owner"}. A message's ID is made by the
+// page and is its idempotency: whatever the page did not hear, it may send again.
+//
+// The page is plain HTML, CSS and ECMAScript modules without a build step, in page/. It loads nothing from elsewhere,
+// the policy in its headers forbids it to, and what the model writes becomes DOM nodes, never HTML.
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/inbox"
+	"github.com/bobbin-agent/bobbin/shared/live"
+)
+
+// Connection is this channel's name in routes and identities; there is one.
+const Connection = "web"
+
+// Door takes messages in. Both methods return nil only when what they say is durable; errors are classified by fault.
+type Door interface {
+	// Accept stores the message and its turn, once for each Update.
+	Accept(ctx context.Context, now time.Time, m inbox.Message) (inbox.Receipt, error)
+	// Pair makes m.Sender the owner's if the code is good (Paired) and uses the code up. Every attempt comes from a
+	// sender never seen before, so it is the code's length that must withstand guessing, and a wrong one (Stranger)
+	// should leave nothing behind.
+	Pair(ctx context.Context, now time.Time, m inbox.Message, code string) (inbox.Receipt, error)
+}
+
+// Conversation reads a thread as its owner sees it.
+type Conversation interface {
+	// After returns the first limit messages behind the cursor; "" is the beginning.
+	After(ctx context.Context, thread id.Thread, cursor string, limit int) (Page, error)
+	// Before returns the last limit messages ahead of the cursor, in the conversation's order; "" is the end.
+	Before(ctx context.Context, thread id.Thread, cursor string, limit int) (Page, error)
+}
+
+// Live tells what happens in a thread now; live.Hub is one. A channel that is closed ends the stream, and the page
+// comes back.
+type Live interface {
+	Subscribe(thread id.Thread) (events <-chan live.Event, cancel func())
+}
+
+// People finds who is behind an identity of this channel.
+type People interface {
+	// Find returns ErrStranger if the identity is nobody's.
+	Find(ctx context.Context, external string) (Person, error)
+}
+
+// ErrStranger says that an identity is nobody's.
+var ErrStranger = errors.New("not paired")
+
+// Person is who a request comes from.
+type Person struct {
+	Owner  id.Owner
+	Thread id.Thread // the owner's active one
+
+	external string // the channel's ID of the person
+}
+
+// About says what is running here.
+type About struct {
+	Version  string `json:"version"`
+	Model    string `json:"model"`          // "provider:name"
+	Scripted bool   `json:"scripted"`       // the model only follows instructions, for trying things out
+	Note     string `json:"note,omitempty"` // how to set a real one; plain text, one or two sentences
+}
+
+// Site is what the channel needs.
+type Site struct {
+	Door         Door
+	Conversation Conversation
+	People       People
+	Live         Live // nil where nothing can stream
+	About        About
+	// Local, if not empty, serves one machine: whoever reaches it is the person with this external ID, and only
+	// loopback names are answered. Otherwise a browser is known by its cookie, over HTTPS only.
+	Local string
+	// Report hears of errors that the owner is told only vaguely, for the log; may be nil. It gets the request's
+	// context.
+	Report func(context.Context, error)
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Handler serves the site. It looks at r.Host, which an adapter of another event format must therefore set.
+func Handler(s Site) http.Handler {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.Report == nil {
+		s.Report = func(context.Context, error) {}
+	}
+	mux := http.NewServeMux()
+	routePage(mux)
+	mux.Handle("GET /api/status", s.answering(s.status))
+	mux.Handle("GET /api/messages", s.answering(s.known(s.list)))
+	mux.Handle("POST /api/messages", s.answering(s.known(s.post)))
+	mux.Handle("GET /api/events", s.answering(s.known(s.events)))
+	mux.Handle("POST /api/pair", s.answering(s.pair))
+	return s.guard(mux)
+}
