@@ -29,17 +29,15 @@ func Detect(ctx context.Context, s Settings) string {
 	return ""
 }
 
-// ollamaURL is the setting without a slash at its end and with a scheme. OLLAMA_HOST is also what Ollama itself listens
-// on, so that it may lack the scheme or name all addresses.
+// ollamaURL is where Ollama listens unless it was told otherwise.
+const ollamaURL = "http://127.0.0.1:11434"
+
+// ollamaURL is the address of Ollama's own API, which its chat completions are below.
 func (s Settings) ollamaURL() string {
-	base := strings.TrimRight(strings.TrimSpace(s.OllamaURL), "/")
-	switch {
-	case base == "":
-		return DefaultOllamaURL
-	case !strings.Contains(base, "://"):
-		base = "http://" + base
+	if s.URL == "" {
+		return ollamaURL
 	}
-	return strings.Replace(base, "://0.0.0.0", "://127.0.0.1", 1)
+	return strings.TrimSuffix(strings.TrimRight(s.URL, "/"), "/v1")
 }
 
 func (s Settings) ollamaModels(ctx context.Context) ([]string, error) {

@@ -22,18 +22,13 @@ const (
 	Scripted         = "scripted:scripted"
 )
 
-// DefaultOllamaURL is where Ollama listens unless told otherwise.
-const DefaultOllamaURL = "http://127.0.0.1:11434"
-
 // Settings is all that choosing and opening a model takes.
 type Settings struct {
-	Choice           string       // BOBBIN_MODEL: provider:name; empty leaves it to Default
-	AnthropicKey     string       // ANTHROPIC_API_KEY
-	AnthropicBaseURL string       // ANTHROPIC_BASE_URL; Anthropic's own if empty
-	OpenAIKey        string       // OPENAI_API_KEY
-	OpenAIBaseURL    string       // OPENAI_BASE_URL; OpenAI's own if empty. Any other server needs no key
-	OllamaURL        string       // OLLAMA_HOST; DefaultOllamaURL if empty. The scheme may be left out
-	HTTP             *http.Client // http.DefaultClient if nil
+	Choice       string // BOBBIN_MODEL: provider:name; empty leaves it to Default
+	URL          string // BOBBIN_MODEL_URL: another address of the provider's protocol; empty is its own
+	AnthropicKey string
+	OpenAIKey    string       // not needed with a URL: other servers than OpenAI's may want none
+	HTTP         *http.Client // http.DefaultClient if nil
 }
 
 // Default is the choice that the keys alone make: Anthropic's before OpenAI's; "" without any.
@@ -98,44 +93,41 @@ func (s Settings) openAnthropic(name string) (model.Model, error) {
 	if s.AnthropicKey == "" {
 		return nil, fmt.Errorf("ANTHROPIC_API_KEY must be set for BOBBIN_MODEL=anthropic:%s", name)
 	}
-	if err := checkURL("ANTHROPIC_BASE_URL", s.AnthropicBaseURL); err != nil {
+	if err := s.checkURL("https://api.anthropic.com"); err != nil {
 		return nil, err
 	}
-	return anthropic.New(anthropic.Config{
-		Name: name, BaseURL: s.AnthropicBaseURL, Key: strings.TrimSpace(s.AnthropicKey), HTTP: s.HTTP,
-	}), nil
+	key := strings.TrimSpace(s.AnthropicKey)
+	return anthropic.New(anthropic.Config{Name: name, BaseURL: s.URL, Key: key, HTTP: s.HTTP}), nil
 }
 
 func (s Settings) openOpenAI(name string) (model.Model, error) {
-	if s.OpenAIKey == "" && s.OpenAIBaseURL == "" {
+	if s.OpenAIKey == "" && s.URL == "" {
 		return nil, fmt.Errorf("OPENAI_API_KEY must be set for BOBBIN_MODEL=openai:%s, "+
-			"or OPENAI_BASE_URL for a server that needs no key", name)
+			"or BOBBIN_MODEL_URL for a server that needs no key", name)
 	}
-	if err := checkURL("OPENAI_BASE_URL", s.OpenAIBaseURL); err != nil {
+	if err := s.checkURL("http://127.0.0.1:8000/v1"); err != nil {
 		return nil, err
 	}
-	return openai.New(openai.Config{
-		Name: name, BaseURL: s.OpenAIBaseURL, Key: strings.TrimSpace(s.OpenAIKey), HTTP: s.HTTP,
-	}), nil
+	key := strings.TrimSpace(s.OpenAIKey)
+	return openai.New(openai.Config{Name: name, BaseURL: s.URL, Key: key, HTTP: s.HTTP}), nil
 }
 
 func (s Settings) openOllama(name string) (model.Model, error) {
-	base := s.ollamaURL()
-	if err := checkURL("OLLAMA_HOST", base); err != nil {
+	if err := s.checkURL(ollamaURL); err != nil {
 		return nil, err
 	}
-	return openai.New(openai.Config{Provider: Ollama, Name: name, BaseURL: base + "/v1", HTTP: s.HTTP}), nil
+	return openai.New(openai.Config{Provider: Ollama, Name: name, BaseURL: s.ollamaURL() + "/v1", HTTP: s.HTTP}), nil
 }
 
 // checkURL takes an empty URL, which stands for the default. The error does not repeat the URL, which may hold a
 // password.
-func checkURL(variable, text string) error {
-	if text == "" {
+func (s Settings) checkURL(example string) error {
+	if s.URL == "" {
 		return nil
 	}
-	u, err := url.Parse(text)
+	u, err := url.Parse(s.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%s must be a URL such as http://127.0.0.1:8000/v1", variable)
+		return fmt.Errorf("BOBBIN_MODEL_URL must be an address such as %s", example)
 	}
 	return nil
 }

@@ -50,8 +50,9 @@ func chat(messages []model.Message, at place) string {
 	if key, ok := asksFact(plain); ok {
 		return answerFact(said(messages, at), key)
 	}
-	if key, value, ok := fact(at.text); ok {
-		return fmt.Sprintf("Your %s is %s. I will remember that.", key, value)
+	if told := facts(at.text); len(told) > 0 {
+		last := told[len(told)-1]
+		return fmt.Sprintf("Your %s is %s. I will remember that.", last.key, last.value)
 	}
 	if what, ok := strings.CutPrefix(plain, "remember "); ok {
 		return fmt.Sprintf("I will remember: %s. Send “recall” to see all you said.", strings.TrimPrefix(what, "that "))
@@ -96,16 +97,33 @@ func asksFact(plain string) (key string, ok bool) {
 	return "", false
 }
 
-// fact finds "my KEY is VALUE" or "call me VALUE" in a text; the last one counts.
-func fact(text string) (key, value string, ok bool) {
+// fact is something that the owner told: "my KEY is VALUE".
+type fact struct{ key, value string }
+
+// facts finds what a text tells, one thing a sentence.
+func facts(text string) []fact {
+	var told []fact
 	for _, sentence := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?;\n", r) }) {
-		if k, v, found := sentenceFact(strings.Join(strings.Fields(sentence), " ")); found {
-			key, value, ok = k, v, true
+		if k, v, ok := sentenceFact(strings.Join(strings.Fields(sentence), " ")); ok {
+			told = append(told, fact{k, v})
 		}
 	}
-	return key, value, ok
+	return told
 }
 
+// lookUp finds the newest telling of a fact.
+func lookUp(texts []string, key string) (value string, ok bool) {
+	for i := len(texts) - 1; i >= 0 && !ok; i-- {
+		for _, f := range facts(texts[i]) {
+			if f.key == key {
+				value, ok = f.value, true
+			}
+		}
+	}
+	return value, ok
+}
+
+// sentenceFact reads "my KEY is VALUE", and "call me VALUE" for a name.
 func sentenceFact(s string) (key, value string, ok bool) {
 	lower := asciiLower(s)
 	if i := strings.Index(lower, "call me "); i == 0 {
@@ -186,21 +204,16 @@ func recall(texts []string) string {
 	return b.String()
 }
 
-// answerFact looks for the newest telling of a fact.
 func answerFact(texts []string, key string) string {
-	for i := len(texts) - 1; i >= 0; i-- {
-		if k, v, ok := fact(texts[i]); ok && k == key {
-			return fmt.Sprintf("Your %s is %s.", key, v)
-		}
+	if value, ok := lookUp(texts, key); ok {
+		return fmt.Sprintf("Your %s is %s.", key, value)
 	}
 	return fmt.Sprintf("You have not told me. Write “my %s is …”, and I will remember.", key)
 }
 
 func hello(texts []string) string {
-	for i := len(texts) - 1; i >= 0; i-- {
-		if k, v, ok := fact(texts[i]); ok && k == "name" {
-			return fmt.Sprintf("Hello, %s! Good to see you again.", v)
-		}
+	if name, ok := lookUp(texts, "name"); ok {
+		return fmt.Sprintf("Hello, %s! Good to see you again.", name)
 	}
 	return "Hello! I am Bobbin's scripted model, not a language model: I remember what you write and obey a few " +
 		"commands. Send “help” to see them."

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
@@ -75,6 +76,17 @@ func (d detail) kind() (model.ErrorKind, bool) {
 		}
 	}
 	return model.ErrorOther, false
+}
+
+// eventKind classifies an error that came without a status and whose words did not decide.
+func (d detail) eventKind() model.ErrorKind {
+	if status, err := strconv.Atoi(d.Code); err == nil && status >= 400 && status < 600 {
+		return statusKind(status)
+	}
+	if d.Type == "invalid_request_error" {
+		return model.ErrorOther
+	}
+	return model.ErrorTemporary
 }
 
 // kindOfWord says what the vendors' error types and codes mean. A bad request that the status alone would call

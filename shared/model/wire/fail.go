@@ -72,7 +72,7 @@ func (c *Client) Event(data []byte) error {
 	d := parseDetail(data)
 	kind, known := d.kind()
 	if !known {
-		kind = model.ErrorTemporary
+		kind = d.eventKind()
 	}
 	return c.fail(kind, 0, d.words())
 }

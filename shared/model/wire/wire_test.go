@@ -1,0 +1,260 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/model"
+)
+
+const key = "sk-secret-0123456789"
+
+// roundTrip is a transport made of a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func response(status int, body string, header ...string) roundTrip {
+	return func(r *http.Request) (*http.Response, error) {
+		h := http.Header{}
+		for i := 0; i+1 < len(header); i += 2 {
+			h.Set(header[i], header[i+1])
+		}
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
+}
+
+func send(t *testing.T, transport http.RoundTripper, url string) error {
+	t.Helper()
+	c := NewClient("fake", &http.Client{Transport: transport}, url, key)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err == nil {
+		resp.Body.Close()
+	}
+	return err
+}
+
+func TestErrorResponsesAreClassified(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		status int
+		body   string
+		kind   model.ErrorKind
+		words  string
+	}{
+		{"Anthropic overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.ErrorTemporary, "Overloaded"},
+		{"Anthropic too long", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 205351 tokens > 200000 maximum"}}`, model.ErrorOverflow, "205351"},
+		{"Anthropic too many bytes", 413, `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, model.ErrorOverflow, "maximum size"},
+		{"Anthropic wrong key", 401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, model.ErrorAuth, "invalid x-api-key"},
+		{"Anthropic no credit", 400, `{"error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`, model.ErrorOther, "credit"},
+		{"OpenAI rate limit", 429, `{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`, model.ErrorTemporary, "Rate limit"},
+		{"OpenAI quota", 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, model.ErrorOther, "quota"},
+		{"OpenAI too long by code", 400, `{"error":{"message":"Too long.","type":"invalid_request_error","code":"context_length_exceeded"}}`, model.ErrorOverflow, "Too long"},
+		{"OpenAI no such model", 404, `{"error":{"message":"The model does not exist","type":"invalid_request_error","code":"model_not_found"}}`, model.ErrorOther, "does not exist"},
+		{"vLLM too long", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000","type":"BadRequestError","code":400}`, model.ErrorOverflow, "4096"},
+		{"llama.cpp too long", 400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, model.ErrorOverflow, "available context"},
+		{"llama.cpp loading", 503, `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`, model.ErrorTemporary, "Loading model"},
+		{"Ollama no such model", 404, `{"error":"model 'x' not found, try pulling it first"}`, model.ErrorOther, "pulling"},
+		{"a gateway's detail", 422, `{"detail":"unprocessable"}`, model.ErrorOther, "unprocessable"},
+		{"a gateway's page", 502, "<html><body>nginx</body></html>", model.ErrorTemporary, "Bad Gateway"},
+		{"plain text", 500, "upstream\n gone", model.ErrorTemporary, "upstream gone"},
+		{"nothing", 503, "", model.ErrorTemporary, "Service Unavailable"},
+		{"a timeout", 408, "", model.ErrorTemporary, "Timeout"},
+		{"a conflict", 409, "", model.ErrorTemporary, "Conflict"},
+		{"forbidden", 403, "", model.ErrorAuth, "Forbidden"},
+		{"not implemented", 501, "", model.ErrorOther, "Not Implemented"},
+		{"an echo of the key", 400, `{"error":{"message":"Incorrect API key provided: ` + key + `"}}`, model.ErrorOther, "[redacted]"},
+		{"not even UTF-8", 500, "\xff\xfe", model.ErrorTemporary, "\uFFFD"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := send(t, response(tt.status, tt.body), "http://fake.test/v1")
+			e, ok := errors.AsType[*model.Error](err)
+			if !ok {
+				t.Fatalf("got %v, want a *model.Error", err)
+			}
+			if e.Kind != tt.kind || e.Status != tt.status || !strings.Contains(e.Message, tt.words) {
+				t.Errorf("got %v, %q (%d), want %v with %q", e.Kind, e.Message, e.Status, tt.kind, tt.words)
+			}
+			if strings.Contains(err.Error(), key) {
+				t.Errorf("the error holds the key: %v", err)
+			}
+		})
+	}
+}
+
+func TestLongWordsAreCut(t *testing.T) {
+	t.Parallel()
+	err := send(t, response(500, strings.Repeat("é", 5000)), "http://fake.test")
+	e, _ := errors.AsType[*model.Error](err)
+	if e == nil || len(e.Message) > maxMessage+len("…") || !strings.HasSuffix(e.Message, "é…") {
+		t.Errorf("the message was not cut at a character: %d bytes", len(err.Error()))
+	}
+}
+
+func TestTransportErrorsHoldNeitherKeyNorAddress(t *testing.T) {
+	t.Parallel()
+	fail := func(err error) roundTrip {
+		return func(*http.Request) (*http.Response, error) { return nil, err }
+	}
+	tests := []struct {
+		name      string
+		transport http.RoundTripper
+		url       string
+		kind      model.ErrorKind
+		words     string
+	}{
+		{"refused", fail(errors.New("connection refused")), "https://me:hunter22@fake.test/v1?key=" + key, model.ErrorTemporary, "reaching fake.test: connection refused"},
+		{"with the key in it", fail(errors.New("bad header " + key + " hunter22")), "https://me:hunter22@fake.test/", model.ErrorTemporary, "bad header"},
+		{"wrong certificate", fail(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}), "https://fake.test/", model.ErrorOther, "unknown authority"},
+		{"no protocol", http.DefaultTransport, "ftp://fake.test/", model.ErrorOther, "unsupported protocol"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := send(t, tt.transport, tt.url)
+			e, ok := errors.AsType[*model.Error](err)
+			if !ok || e.Kind != tt.kind || !strings.Contains(e.Message, tt.words) {
+				t.Fatalf("got %v, want %v with %q", err, tt.kind, tt.words)
+			}
+			for _, secret := range []string{key, "hunter22"} {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("the error holds %q: %v", secret, err)
+				}
+			}
+		})
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the request went on to another host with key %q", r.Header.Get("X-Api-Key"))
+	}))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	err := send(t, server.Client().Transport, server.URL)
+	e, _ := errors.AsType[*model.Error](err)
+	if e == nil || e.Kind != model.ErrorOther || !strings.Contains(e.Message, "base URL") {
+		t.Errorf("got %v, want a permanent error that doubts the base URL", err)
+	}
+}
+
+// silence is a body that never brings anything until its request ends.
+type silence struct{ ctx context.Context }
+
+func (s silence) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func (silence) Close() error { return nil }
+
+func TestSilentServerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := NewClient("fake", &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: silence{r.Context()}, Request: r}, nil
+		})}, "", key)
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://fake.test", nil)
+		begin := time.Now()
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_, err = resp.Body.Read(make([]byte, 1))
+		if err == nil || !strings.Contains(c.Broken(t.Context(), err).Error(), "sent nothing") || time.Since(begin) != maxSilence {
+			t.Errorf("got %v after %v, want an end after %v", err, time.Since(begin), maxSilence)
+		}
+	})
+}
+
+func TestErrorEventsAreTemporaryUnlessTheySayOtherwise(t *testing.T) {
+	t.Parallel()
+	c := NewClient("fake", nil, "", key)
+	tests := map[string]model.ErrorKind{
+		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:         model.ErrorTemporary,
+		`{"error":{"message":"The server had an error","type":"server_error","code":null}}`:   model.ErrorTemporary,
+		`{"error":{"message":"something new","code":500}}`:                                    model.ErrorTemporary,
+		`not JSON`:                                                                            model.ErrorTemporary,
+		`{"error":{"message":"prompt is too long"}}`:                                          model.ErrorOverflow,
+		`{"type":"error","error":{"type":"permission_error","message":"no"}}`:                 model.ErrorAuth,
+		`{"type":"error","error":{"type":"invalid_request_error","message":"bad tool"}}`:      model.ErrorOther,
+		`{"error":{"type":"insufficient_quota","message":"empty account","code":"whatever"}}`: model.ErrorOther,
+	}
+	for body, want := range tests {
+		e, ok := errors.AsType[*model.Error](c.Event([]byte(body)))
+		if !ok || e.Kind != want || e.Message == "" {
+			t.Errorf("%s: got %v, want %v", body, e, want)
+		}
+	}
+}
+
+func TestRetryAfterIsReadInAllItsForms(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	tests := []struct {
+		name, header, value string
+		want                time.Duration
+	}{
+		{"seconds", "Retry-After", "12", 12 * time.Second},
+		{"a fraction", "Retry-After", "0.5", 500 * time.Millisecond},
+		{"milliseconds", "Retry-After-Ms", "250", 250 * time.Millisecond},
+		{"a date", "Retry-After", "Wed, 04 Mar 2026 05:06:37 GMT", 30 * time.Second},
+		{"a date that has passed", "Retry-After", "Wed, 04 Mar 2026 05:00:00 GMT", 0},
+		{"below nothing", "Retry-After", "-3", 0},
+		{"no number", "Retry-After", "NaN", 0},
+		{"beyond all sense", "Retry-After", "1e300", 24 * time.Hour},
+		{"words", "Retry-After", "soon", 0},
+		{"none", "X-Other", "1", 0},
+	}
+	for _, tt := range tests {
+		h := http.Header{}
+		h.Set(tt.header, tt.value)
+		if got := RetryAfter(h, now); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func FuzzArgumentsAreAlwaysAnObject(f *testing.F) {
+	for _, s := range []string{"", "null", "{}", `{"a":1}`, " {\"a\":\n1} ", `{"a":1`, `[1]`, `"x"`, "{}{}", "\xff", "{\"a\":\"\xff\"}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Arguments(s)
+		var object map[string]any
+		if err := json.Unmarshal(got, &object); err != nil || object == nil {
+			t.Errorf("%q became %q, which is no object", s, got)
+		}
+	})
+}
+
+func FuzzErrorBodiesAreAlwaysTold(f *testing.F) {
+	for _, s := range []string{"", "{}", `{"error":null}`, `{"error":[]}`, `{"error":{"message":{}}}`, `{"error":1}`, "<html>"} {
+		f.Add(s)
+	}
+	c := NewClient("fake", nil, "", key)
+	f.Fuzz(func(t *testing.T, s string) {
+		if c.Event([]byte(s)).Error() == "" {
+			t.Errorf("%q became an error without words", s)
+		}
+	})
+}
