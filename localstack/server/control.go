@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/aws/account"
+	"github.com/bobbin-agent/bobbin/shared/aws/dynamo"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/local/bolt"
 	"github.com/bobbin-agent/bobbin/shared/owner"
@@ -80,6 +82,20 @@ func Pair(ctx context.Context, data string, p Pairing) ([]string, error) {
 	ids := &id.Source{}
 	codes, err := makeCodes(ctx, &owner.Book{Table: store.Table(), IDs: ids}, p)
 	return codes, errors.Join(err, store.Close())
+}
+
+// PairInTable makes pairing codes in a deployment's table, in the AWS account that the environment gives.
+func PairInTable(ctx context.Context, name string, p Pairing) ([]string, error) {
+	cfg, err := account.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return makeCodes(ctx, &owner.Book{Table: dynamo.New(cfg, name), IDs: &id.Source{}}, p)
+}
+
+// Pair makes pairing codes in this server's store.
+func (s *Server) Pair(ctx context.Context, p Pairing) ([]string, error) {
+	return makeCodes(ctx, s.book, p)
 }
 
 func makeCodes(ctx context.Context, book *owner.Book, p Pairing) ([]string, error) {
@@ -155,7 +171,7 @@ func (s *Server) servePair(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	codes, err := makeCodes(r.Context(), s.book, p)
+	codes, err := s.Pair(r.Context(), p)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

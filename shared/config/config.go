@@ -62,6 +62,8 @@ type Local struct {
 	Poll bool
 	// HasToken says whether there is a bot.
 	HasToken bool
+	// Verbose is BOBBIN_VERBOSE: log every step of every turn.
+	Verbose bool
 }
 
 // Defaults of Local.
@@ -81,6 +83,7 @@ func (l Lookup) Local() (Local, error) {
 	}
 	workers, workersErr := l.number("BOBBIN_WORKERS", defaultWorkers, 1, 1000)
 	c.Workers = workers
+	c.Verbose = l.text("BOBBIN_VERBOSE", "") != ""
 	c.HasToken = l.text(Variables[TelegramToken], "") != ""
 	c.Poll = c.HasToken && l.text(Variables[TelegramSecret], "") == ""
 	data, dataErr := filepath.Abs(c.Data)
@@ -110,6 +113,9 @@ type Cloud struct {
 	Secrets  string // BOBBIN_SECRETS: what the names of the secrets' parameters begin with
 	Bot      int64  // BOBBIN_TELEGRAM_BOT: the bot's numeric ID, the digits before its token's colon; 0 when there is none
 }
+
+// Table is BOBBIN_TABLE: the deployment's table, for commands that work on it from outside; "" when there is none.
+func (l Lookup) Table() string { return l.text("BOBBIN_TABLE", "") }
 
 // Cloud reads the settings of a function, which the stack sets.
 func (l Lookup) Cloud() (Cloud, error) {

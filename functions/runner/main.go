@@ -1,0 +1,29 @@
+// Command runner is the function that the queue wakes: it runs turns and sends what they say.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/bobbin-agent/bobbin/shared/aws/deployment"
+	"github.com/bobbin-agent/bobbin/shared/runner"
+)
+
+func main() {
+	ctx := context.Background()
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	d, err := deployment.Open(ctx)
+	if err != nil {
+		log.ErrorContext(ctx, "starting", slog.Any("error", err))
+		os.Exit(1)
+	}
+	h := &handler{
+		open:  func(ctx context.Context) (*runner.Runner, error) { return open(ctx, d, log) },
+		lease: d.Queue.LeaseFor,
+		log:   log,
+	}
+	lambda.Start(h.handle)
+}

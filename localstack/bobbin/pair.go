@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/bobbin-agent/bobbin/localstack/server"
+	"github.com/bobbin-agent/bobbin/shared/config"
+)
+
+// pair prints pairing codes, one a line.
+func pair(ctx context.Context, args []string, env config.Lookup) error {
+	flags := flag.NewFlagSet("pair", flag.ContinueOnError)
+	count := flags.Int("count", 1, "how many codes")
+	name := flags.String("owner", "", "add an owner of this name for each code")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	codes, err := makeCodes(ctx, server.Pairing{Owner: *name, Count: *count}, env)
+	if err != nil {
+		return err
+	}
+	for _, code := range codes {
+		if _, err := fmt.Fprintln(os.Stdout, code); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeCodes makes codes in the deployment's table if the environment names one, else in the data folder.
+func makeCodes(ctx context.Context, p server.Pairing, env config.Lookup) ([]string, error) {
+	if name := env.Table(); name != "" {
+		return server.PairInTable(ctx, name, p)
+	}
+	settings, err := env.Local()
+	if err != nil {
+		return nil, err
+	}
+	return server.Pair(ctx, settings.Data, p)
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/localstack/server"
+	"github.com/bobbin-agent/bobbin/shared/channel/web"
+	"github.com/bobbin-agent/bobbin/shared/config"
+	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/model/provider"
+	"github.com/bobbin-agent/bobbin/shared/model/scripted"
+	"github.com/bobbin-agent/bobbin/shared/secret"
+)
+
+// version is what the page shows; releases set it at build time.
+var version = "dev"
+
+// noModel is what the owner is told while the scripted model answers because there is no other.
+const noModel = "No model is set up, so a scripted one answers, which only follows instructions (try “help”). For a real one set " +
+	"ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and start Bobbin again."
+
+// nameTimeout bounds how long the terminal waits for the bot's name; nothing else does.
+const nameTimeout = 5 * time.Second
+
+func run(ctx context.Context, env config.Lookup) error {
+	settings, err := env.Local()
+	if err != nil {
+		return err
+	}
+	secrets := env.Secrets()
+	answering, about, err := openModel(ctx, settings.Shared, secrets)
+	if err != nil {
+		return err
+	}
+	bot, err := openTelegram(ctx, settings, secrets)
+	if err != nil {
+		return err
+	}
+	level := slog.LevelWarn
+	if settings.Verbose {
+		level = slog.LevelDebug
+	}
+	s, err := server.Open(ctx, server.Settings{
+		Local: settings, Model: answering, About: about, Telegram: bot,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+	})
+	if err != nil {
+		return err
+	}
+	go func() { greet(ctx, os.Stdout, s, settings, about, bot) }()
+	return s.Run(ctx)
+}
+
+// openModel opens the model that was chosen, or that the keys choose, or a local Ollama's, or the scripted one.
+func openModel(ctx context.Context, s config.Shared, secrets secret.Store) (model.Model, web.About, error) {
+	p := provider.Settings{Choice: s.Model, URL: s.ModelURL}
+	var err, otherErr error
+	p.AnthropicKey, err = optional(ctx, secrets, config.AnthropicKey)
+	p.OpenAIKey, otherErr = optional(ctx, secrets, config.OpenAIKey)
+	if err := errors.Join(err, otherErr); err != nil {
+		return nil, web.About{}, err
+	}
+	note := ""
+	if p.Choice == "" && p.URL != "" {
+		return nil, web.About{}, errors.New("BOBBIN_MODEL_URL is set without BOBBIN_MODEL: " +
+			"say which model to ask there, for example BOBBIN_MODEL=openai:NAME")
+	}
+	if p.Provider() == "" {
+		p.Choice = provider.Detect(ctx, p)
+	}
+	if p.Provider() == "" {
+		p.Choice, note = provider.Scripted, noModel
+	}
+	m, err := provider.Open(p)
+	if err != nil {
+		return nil, web.About{}, err
+	}
+	info := m.Info()
+	return m, web.About{
+		Version: version, Model: info.Provider + ":" + info.Name, Scripted: info.Provider == scripted.Provider, Note: note,
+	}, nil
+}
+
+func openTelegram(ctx context.Context, s config.Local, secrets secret.Store) (*server.Telegram, error) {
+	if !s.HasToken {
+		return nil, nil
+	}
+	token, err := secrets.Get(ctx, config.TelegramToken)
+	if err != nil {
+		return nil, err
+	}
+	hook, err := optional(ctx, secrets, config.TelegramSecret)
+	if err != nil {
+		return nil, err
+	}
+	return server.NewTelegram(s.Shared, token, hook)
+}
+
+// optional is a secret that need not be there.
+func optional(ctx context.Context, secrets secret.Store, name string) (string, error) {
+	value, err := secrets.Get(ctx, name)
+	if errors.Is(err, secret.ErrNotFound) {
+		return "", nil
+	}
+	return value, err
+}
+
+// greet says in the terminal what runs where, and how to get at it.
+func greet(ctx context.Context, w io.Writer, s *server.Server, settings config.Local, about web.About, bot *server.Telegram) {
+	line := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "  %-10s"+format+"\n", append([]any{name}, args...)...)
+	}
+	_, _ = fmt.Fprintln(w, "Bobbin is running. Ctrl-C ends it; nothing is lost.")
+	line("Page", "http://%s", s.Address())
+	line("Model", "%s", about.Model)
+	if about.Note != "" {
+		line("", "%s", about.Note)
+	}
+	line("Data", "%s", settings.Data)
+	if bot == nil {
+		line("Telegram", "not set up: set BOBBIN_TELEGRAM_TOKEN to a token from @BotFather")
+		return
+	}
+	telegram(ctx, line, s, settings, bot)
+}
+
+func telegram(ctx context.Context, line func(string, string, ...any), s *server.Server, settings config.Local, bot *server.Telegram) {
+	how := "fetching updates"
+	if !settings.Poll {
+		how = "taking updates at /telegram"
+	}
+	name := "your bot"
+	asking, cancel := context.WithTimeout(ctx, nameTimeout)
+	defer cancel()
+	if username, err := bot.Name(asking); err == nil && username != "" {
+		name = "@" + username
+	}
+	line("Telegram", "%s, %s", name, how)
+	codes, err := s.Pair(ctx, server.Pairing{Count: 1})
+	if err != nil {
+		line("", "no pairing code could be made: %v", err)
+		return
+	}
+	line("", "to pair a chat, send it within an hour: /start %s", codes[0])
+}
