@@ -3,13 +3,14 @@ package table
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"time"
 )
 
 // Patience of Apply. A store that stays away longer is the caller's problem.
 const (
 	applyAttempts = 5
-	applyPause    = 40 * time.Millisecond // doubled each time
+	applyPause    = 40 * time.Millisecond // doubled each time, and spread from a half to one and a half of it
 )
 
 // Apply writes and settles what can be settled: after an unknown outcome or a refusal it sends the same write again,
@@ -31,7 +32,7 @@ func Apply(ctx context.Context, t Table, w Write) error {
 			return err
 		}
 		unknown = unknown || errors.Is(err, ErrUnknown)
-		if attempt == applyAttempts || !sleep(ctx, pause) {
+		if attempt == applyAttempts || !sleep(ctx, spread(w.ID, attempt, pause)) {
 			if unknown && !errors.Is(err, ErrUnknown) {
 				return errors.Join(ErrUnknown, err)
 			}
@@ -39,6 +40,15 @@ func Apply(ctx context.Context, t Table, w Write) error {
 		}
 		pause *= 2
 	}
+}
+
+// spread keeps writers that collided from coming back in step. It depends on the write alone, so that a run can be
+// repeated.
+func spread(id string, attempt int, pause time.Duration) time.Duration {
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	h.Write([]byte{byte(attempt)}) //nolint:gosec // at most applyAttempts
+	return pause/2 + pause*time.Duration(h.Sum32()%1000)/1000
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

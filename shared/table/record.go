@@ -1,17 +1,20 @@
 package table
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
 
 // Encode returns the JSON of a record's value. It panics on what JSON can't hold, which no record is made of.
 func Encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // nobody puts a record into a page as it is, and markup would take six bytes for each bracket
+	if err := enc.Encode(v); err != nil {
 		panic("encoding a record: " + err.Error())
 	}
-	return b
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // Decode reads the JSON of a record into v and returns the record's revision. A nil item leaves v as it is and returns
