@@ -96,7 +96,11 @@ func (a *Agent) open(ctx context.Context, run *turn.Run) error {
 		if err != nil {
 			return err
 		}
-		add(transcript.Note, prompt.Failed(*f, unheard))
+		if unheard != "" {
+			said := []model.Block{{Text: unheard}}
+			log.Append(transcript.Entry{Kind: transcript.Owner, Turn: f.Turn, Blocks: said})
+		}
+		add(transcript.Note, prompt.Failed(*f))
 	}
 	add(transcript.Owner, prompt.Said(run.Input()))
 	return nil

@@ -21,7 +21,7 @@ type Message struct {
 	ExternalID string
 	// Sent is when it was sent, as the channel says, to the second at least.
 	Sent time.Time
-	// Sequence orders messages of one second within the connection; a channel without one gives milliseconds.
+	// Sequence orders messages of one second within the connection; a channel without one gives microseconds.
 	Sequence int64
 	// Text is what the owner wrote, and what stands for it (a sticker's emoji, a place); at most MaxTextBytes.
 	Text string

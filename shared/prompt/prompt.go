@@ -31,13 +31,9 @@ func Said(e turn.Entry) []model.Block {
 	return append(blocks, model.Block{Text: text(e.Text)})
 }
 
-// Failed is what the model is told about the session's last turn when it failed. The owner's message that went
-// unanswered is repeated when the transcript does not have it.
-func Failed(f turn.Failure, unheard string) []model.Block {
+// Failed is what the model is told about the session's last turn when it failed.
+func Failed(f turn.Failure) []model.Block {
 	var b strings.Builder
-	if unheard != "" {
-		fmt.Fprintf(&b, "[The owner had written before:]\n%s\n", unheard)
-	}
 	fmt.Fprintf(&b, "[Your previous turn failed: %s.", strings.TrimRight(f.Error, "."))
 	if f.Interrupted {
 		b.WriteString(" What it had begun may have been done outside: check before doing it again.")

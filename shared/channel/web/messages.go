@@ -47,7 +47,7 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request, p Person) error {
 // sent is what the page posts.
 type sent struct {
 	ID     string    `json:"id"`     // a UUID in lower case, new for each message, the same for each attempt
-	Thread id.Thread `json:"thread"` // the one that the owner was looking at
+	Thread id.Thread `json:"thread"` // the one that the owner was looking at; the active one if it is left out
 	Text   string    `json:"text"`
 }
 
@@ -59,7 +59,7 @@ func (m sent) check(p Person) error {
 		return refuse(http.StatusBadRequest, "The message is empty.")
 	case len(m.Text) > inbox.MaxTextBytes:
 		return refuse(http.StatusRequestEntityTooLarge, "The message is too long: 100 KB is the most.")
-	case m.Thread != p.Thread:
+	case m.Thread != "" && m.Thread != p.Thread:
 		return refuse(http.StatusConflict, "The conversation was cleared before this was sent.")
 	}
 	return nil
@@ -94,7 +94,7 @@ func (s *Site) post(w http.ResponseWriter, r *http.Request, p Person) error {
 func message(now time.Time, sender, update, text, conversation string) inbox.Message {
 	return inbox.Message{
 		Update: update, Sender: sender, ExternalID: update,
-		Sent: now, Sequence: now.UnixMilli(), Text: text,
+		Sent: now, Sequence: now.UnixMicro(), Text: text,
 		Route: channel.Route{Connection: Connection, Conversation: conversation},
 	}
 }
