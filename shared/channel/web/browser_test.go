@@ -20,7 +20,7 @@ import (
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
-	for _, script := range []string{"markdown", "talk", "away", "cleared", "history", "polling", "pairing"} {
+	for _, script := range []string{"markdown", "talk", "away", "cleared", "history", "polling", "hidden", "pairing"} {
 		t.Run(script, func(t *testing.T) {
 			found := make(chan []string, 1)
 			server := httptest.NewServer(stage(script, found))
@@ -31,7 +31,7 @@ func TestPageInABrowser(t *testing.T) {
 				for _, w := range wrong {
 					t.Error(w)
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("the script did not come to its end")
 			}
 		})
@@ -54,23 +54,13 @@ func browse(t *testing.T, browser, address string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-		"--disable-dev-shm-usage", "--window-size=800,700", "--remote-debugging-port=0", "--user-data-dir="+profile(t), address)
+		"--disable-dev-shm-usage", "--window-size=800,700", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), address)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it then ends its own processes
+	command.WaitDelay = 10 * time.Second
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = command.Wait() }) // the test's context has ended it
-}
-
-// profile is an empty folder. The browser's last processes may write to it after their parent has gone, so leaving it
-// behind is no failure of a test.
-func profile(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "bobbin-browser-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // stage is a site with the script on its page.

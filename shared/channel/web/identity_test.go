@@ -32,7 +32,7 @@ func TestPairingGivesACookieThatOpensTheConversation(t *testing.T) {
 	}
 	sender := hash(c.Value)
 	message := inbox.Message{
-		Update: "pair-" + sender, Sender: sender, ExternalID: "pair-" + sender, Sent: at, Sequence: at.UnixMilli(),
+		Update: "pair-" + sender, Sender: sender, ExternalID: "pair-" + sender, Sent: at, Sequence: at.UnixMicro(),
 		Route: channel.Route{Connection: "web", Conversation: sender},
 	}
 	if diff := cmp.Diff([]inbox.Message{message}, b.paired); diff != "" {

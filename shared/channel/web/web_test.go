@@ -93,7 +93,7 @@ func TestMessageIsAcceptedOnceAndAnsweredWithItsTurn(t *testing.T) {
 		t.Errorf("answered %v", got)
 	}
 	message := inbox.Message{
-		Update: messageID, Sender: "local", ExternalID: messageID, Sent: at, Sequence: at.UnixMilli(), Text: "Hello",
+		Update: messageID, Sender: "local", ExternalID: messageID, Sent: at, Sequence: at.UnixMicro(), Text: "Hello",
 		Route: channel.Route{Connection: "web", Conversation: "thread"},
 	}
 	if diff := cmp.Diff([]inbox.Message{message}, b.accepted); diff != "" {
@@ -137,6 +137,14 @@ func TestPostRefusals(t *testing.T) {
 				t.Errorf("accepted %v", b.accepted)
 			}
 		})
+	}
+}
+
+func TestThreadMayBeLeftOut(t *testing.T) {
+	t.Parallel()
+	w := ask(newBackend().site(), "POST", "/api/messages", `{"id":"`+messageID+`","text":"Hello"}`)
+	if w.Code != http.StatusAccepted {
+		t.Errorf("answered %d %s", w.Code, w.Body)
 	}
 }
 

@@ -59,7 +59,7 @@ function converse({ live, model, note }) {
   const draw = () => {
     if (drawing) return;
     drawing = true;
-    requestAnimationFrame(() => { drawing = false; show(); });
+    setTimeout(() => { drawing = false; show(); }, 30); // a frame never comes while hidden
   };
   const feed = new Feed(live, draw, () => location.reload());
   const outbox = new Outbox(draw, () => feed.nudge());

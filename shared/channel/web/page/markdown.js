@@ -219,7 +219,9 @@ function inline(out, text, depth, linked) {
   }
 
   function emphasis() {
-    const ch = text[i], run = matched(ch === "*" ? /\*+/y : ch === "_" ? /_+/y : /~+/y, i)[0].length;
+    const ch = text[i];
+    let run = 1;
+    while (text[i + run] === ch) run++;
     const literal = () => (held += ch.repeat(run), i + run);
     const after = text[i + run] ?? " ";
     if (run > 3 || /\s/.test(after) || ch === "~" && run !== 2 || ch === "_" && /\w/.test(text[i - 1] ?? "")) return literal();

@@ -104,16 +104,11 @@ export class View {
     time.dateTime = at.toISOString();
     const meta = element("div", "meta", time);
     if (m.channel !== "web") meta.append(element("span", "badge", services[m.channel] ?? m.channel));
-    if (m.state === "refused") meta.append(element("span", "bad", m.error));
-    else if (m.from === "owner" || m.state === "held") this.#state(meta, m);
+    const said = m.state === "refused" ? m.error : m.from === "owner" || m.state === "held" ? states[m.state] : "";
+    if (said) meta.append(element("span", /refused|failed|held/.test(m.state) ? "bad" : "", said));
     if (m.state === "waiting") meta.append(this.#button("Retry now", m.id));
     if (m.state === "refused") meta.append(this.#button("Send again", m.id), this.#button("Edit", m.id));
     return element("article", `message ${m.from}`, element("span", "unseen", speakers[m.from] + ": "), body, meta);
-  }
-
-  #state(meta, m) {
-    const text = states[m.state];
-    if (text) meta.append(element("span", m.state === "failed" || m.state === "held" ? "bad" : "", text));
   }
 
   #button(text, id) {

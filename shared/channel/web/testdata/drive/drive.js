@@ -14,9 +14,9 @@ export function same(what, got, want) {
   if (g !== w) wrong.push(`${what}: got ${g}, want ${w}`);
 }
 
-// until waits for a condition; after ten seconds it is wrong, and the script goes on.
+// until waits for a condition; after twenty seconds it is wrong, and the script goes on.
 export async function until(what, condition) {
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 20_000;
   while (!condition()) {
     if (performance.now() > end) { wrong.push(`waited in vain until ${what}`); return; }
     await new Promise((done) => setTimeout(done, 10));
