@@ -190,10 +190,10 @@ func TestErrorEventsAreTemporaryUnlessTheySayOtherwise(t *testing.T) {
 	t.Parallel()
 	c := NewClient("fake", nil, "", key)
 	tests := map[string]model.ErrorKind{
-		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:         model.ErrorTemporary,
-		`{"error":{"message":"The server had an error","type":"server_error","code":null}}`:   model.ErrorTemporary,
-		`{"error":{"message":"something new","code":500}}`:                                    model.ErrorTemporary,
-		`not JSON`:                                                                            model.ErrorTemporary,
+		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:       model.ErrorTemporary,
+		`{"error":{"message":"The server had an error","type":"server_error","code":null}}`: model.ErrorTemporary,
+		`{"error":{"message":"something new","code":500}}`:                                  model.ErrorTemporary,
+		`not JSON`: model.ErrorTemporary,
 		`{"error":{"message":"prompt is too long"}}`:                                          model.ErrorOverflow,
 		`{"type":"error","error":{"type":"permission_error","message":"no"}}`:                 model.ErrorAuth,
 		`{"type":"error","error":{"type":"invalid_request_error","message":"bad tool"}}`:      model.ErrorOther,
