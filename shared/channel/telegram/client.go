@@ -121,7 +121,7 @@ func (c *Client) exchange(req *http.Request) (status int, body []byte, err error
 	if err != nil {
 		return 0, nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end or given up
+	defer resp.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	return resp.StatusCode, body, err
 }

@@ -17,7 +17,7 @@ const (
 )
 
 // errOnlyNoise means that a batch held nothing that could be confirmed.
-var errOnlyNoise = errors.New("Telegram's getUpdates: no update in the answer has an update_id")
+var errOnlyNoise = errors.New("polling Telegram: no update in the answer has an update_id")
 
 // Poll fetches updates by long polling and takes them to the door, for a machine without a public address.
 type Poll struct {

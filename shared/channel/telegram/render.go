@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -126,10 +127,5 @@ func (d document) trim(a, b int) (start, end int) {
 }
 
 func (d document) shows(a, b int) bool {
-	for _, r := range d.text[a:b] {
-		if visible(r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.text[a:b], visible)
 }

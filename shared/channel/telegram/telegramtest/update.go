@@ -3,6 +3,7 @@ package telegramtest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -74,9 +75,7 @@ func (s *Server) Message(person int64, message map[string]any) (updateID, messag
 		"chat":       map[string]any{"id": person, "type": "private", "first_name": "Alex"},
 		"from":       map[string]any{"id": person, "is_bot": false, "first_name": "Alex", "language_code": "en"},
 	}
-	for key, v := range message {
-		full[key] = v
-	}
+	maps.Copy(full, message)
 	return s.enqueue(person, "message", full), messageID
 }
 
