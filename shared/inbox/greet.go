@@ -69,6 +69,7 @@ func (b *Inbox) Pair(ctx context.Context, now time.Time, m Message, code string)
 // Tell stores what the owner sent, as said in the text of the message, with a fixed reply, and makes no turn. A
 // stranger is greeted.
 func (b *Inbox) Tell(ctx context.Context, now time.Time, m Message, text string) (Receipt, error) {
+	m = m.storable()
 	return b.tell(ctx, now, m, m.Text, text)
 }
 
@@ -85,13 +86,13 @@ func (b *Inbox) tell(ctx context.Context, now time.Time, m Message, said, text s
 		ops = append(ops, ownerMessage(m, turn.Turn{}, now).Put(p.head.ID, table.Absent()))
 	}
 	failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
-	switch {
-	case err != nil:
+	if err != nil {
 		return Receipt{}, fmt.Errorf("answering without a turn: %w", err)
-	case failed != nil:
+	}
+	b.deliver(ctx, m) // a duplicate's too: the one before it may have died before it asked
+	if failed != nil {
 		return Receipt{Outcome: Duplicate}, nil
 	}
-	b.deliver(ctx, m)
 	return Receipt{Outcome: Accepted}, nil
 }
 

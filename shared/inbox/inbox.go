@@ -68,6 +68,7 @@ func (b *Inbox) Accept(ctx context.Context, now time.Time, m Message) (Receipt, 
 	if len(m.Text) > MaxTextBytes {
 		return Receipt{}, fmt.Errorf("accepting a message of %d bytes: at most %d are taken", len(m.Text), MaxTextBytes)
 	}
+	m = m.storable()
 	for range attempts {
 		p, err := b.locate(ctx, m)
 		if err != nil {
@@ -195,6 +196,9 @@ func (b *Inbox) locate(ctx context.Context, m Message) (*place, error) {
 		if head, err = thread.Load(ctx, b.Table, active); err != nil {
 			return nil, err
 		}
+	}
+	if head.Status != thread.Active { // archived while we looked: what it took now would never run
+		return nil, fault.As(fault.Retry, fmt.Errorf("finding the thread of %s: %w", who.Owner, ErrStale))
 	}
 	p = place{*who, head}
 	b.remember(key, p)

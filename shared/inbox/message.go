@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"strings"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
@@ -9,6 +10,10 @@ import (
 
 // MaxTextBytes bounds the text of one message; a channel that takes longer ones answers before accepting.
 const MaxTextBytes = 100 << 10
+
+// maxQuoteBytes is what is kept of a quote: both are stored in one record, and JSON may spell them in 2.5 times as many
+// bytes.
+const maxQuoteBytes = MaxTextBytes / 2
 
 // Message is one message as a channel delivered it, authenticated and decoded.
 type Message struct {
@@ -25,10 +30,30 @@ type Message struct {
 	Sequence int64
 	// Text is what the owner wrote, and what stands for it (a sticker's emoji, a place); at most MaxTextBytes.
 	Text string
-	// Quote is what else came along from third parties (a forwarded text, the message replied to); untrusted.
+	// Quote is what else came along from third parties (a forwarded text, the message replied to); untrusted. Of a long
+	// one the beginning is kept.
 	Quote string
 	// Route is where the answer goes.
 	Route channel.Route
+}
+
+// storable is the message as it fits into a record: without what is no text and would be spelt in six bytes, and with a
+// quote that leaves room for the text.
+func (m Message) storable() Message {
+	m.Text = printable(m.Text)
+	if m.Quote = printable(m.Quote); len(m.Quote) > maxQuoteBytes {
+		m.Quote = strings.ToValidUTF8(m.Quote[:maxQuoteBytes], "") + "…"
+	}
+	return m
+}
+
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\r' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
 }
 
 // Outcome says what became of a message.
