@@ -11,13 +11,15 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/table"
 )
 
-// stall keeps the committer from beginning a transaction until the returned function is called.
+// stall holds up the committer, in a batch of its own, until the returned function is called.
 func stall(t *testing.T, s *Store) (resume func()) {
 	t.Helper()
 	tx, err := s.db.Begin(true)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.commit.enqueue(&request{change: forget{}, done: make(chan error, 1)})
+	awaitQueue(s, 0)
 	return func() {
 		if err := tx.Rollback(); err != nil {
 			t.Error(err)
@@ -25,9 +27,9 @@ func stall(t *testing.T, s *Store) (resume func()) {
 	}
 }
 
-// awaitQueue returns when n requests wait behind the one that the committer holds.
+// awaitQueue returns when n requests wait.
 func awaitQueue(s *Store, n int) {
-	for queued := -1; queued < n; runtime.Gosched() {
+	for queued := -1; queued != n; runtime.Gosched() {
 		s.commit.mu.Lock()
 		queued = len(s.commit.waiting)
 		s.commit.mu.Unlock()
@@ -59,11 +61,11 @@ func TestWritesThatWaitAreCommittedTogether(t *testing.T) {
 			errs[i] = s.Table().Write(t.Context(), create(fmt.Sprint(i), "", k))
 		})
 	}
-	awaitQueue(s, writes/2)
+	awaitQueue(s, writes)
 	resume()
 	wg.Wait()
-	if got := s.commit.commits.Load(); got > writes/2+1 {
-		t.Errorf("%d writes took %d commits", writes, got)
+	if got := s.commit.commits.Load(); got != 1 {
+		t.Errorf("%d waiting writes took %d commits, want 1", writes, got)
 	}
 	for i := 0; i < writes; i += 2 {
 		var failed *table.ConditionError
@@ -123,7 +125,7 @@ func TestCloseAnswersWhatWaits(t *testing.T) {
 			answers <- s.Table().Write(t.Context(), create(fmt.Sprint(i), "", table.Key{Partition: "p", Sort: fmt.Sprint(i)}))
 		}()
 	}
-	awaitQueue(s, 1)
+	awaitQueue(s, 2)
 	closed := make(chan error)
 	go func() { closed <- s.Close() }()
 	resume()
@@ -134,56 +136,5 @@ func TestCloseAnswersWhatWaits(t *testing.T) {
 	}
 	if err := <-closed; err != nil {
 		t.Error(err)
-	}
-}
-
-func TestAWriteIsRememberedWhenItsRecordsNoLongerTell(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := openIn(t, dir)
-	add := table.Write{ID: "add", Ops: []table.Op{table.Add(key, 1)}}
-	mustWrite(t, s, add)
-	mustWrite(t, s, table.Write{ID: "other", Ops: []table.Op{table.Add(key, 10)}})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = openIn(t, dir)
-	mustWrite(t, s, add)
-	if item, err := s.Table().Get(t.Context(), key); err != nil || item.Counter != 11 {
-		t.Errorf("the record after the add was sent again = %v, %v, want a counter of 11", item, err)
-	}
-}
-
-func TestMemoryHoldsAtLeastOneGenerationAndForgetsTheRest(t *testing.T) {
-	t.Parallel()
-	s := openIn(t, t.TempDir())
-	m := s.commit.memory
-	const batch = 1000
-	n := 0
-	for n < 4*generation {
-		tx, err := s.db.Begin(true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range batch {
-			m.add(markOf(fmt.Sprint(n)))
-			n++
-		}
-		if err := errors.Join(m.save(tx), tx.Commit()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, when := range []string{"running", "reloaded"} {
-		for i := n - generation; i < n; i++ {
-			if !m.has(markOf(fmt.Sprint(i))) {
-				t.Fatalf("%s: write %d of %d is forgotten", when, i, n)
-			}
-		}
-		if held := len(m.marks[0]) + len(m.marks[1]); held > 2*(generation+batch) {
-			t.Errorf("%s: holds %d marks", when, held)
-		}
-		if err := m.reload(s.db); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -35,3 +35,37 @@ func TestTheStoreOutlivesAFullDisk(t *testing.T) {
 
 // limitSize bounds the file while the committer rests.
 func limitSize(s *Store, bytes int) { s.db.MaxSize = bytes }
+
+// broken is a change that bbolt refuses.
+type broken struct{}
+
+func (broken) apply(s *state) error {
+	s.note(errors.New("broken"))
+	return nil
+}
+
+// A batch that can't be finished is refused as a whole, and nothing of it is remembered as applied.
+func TestABrokenBatchIsRefusedWhole(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, t.TempDir())
+	resume := stall(t, s)
+	w := table.Write{ID: "w", Ops: []table.Op{table.Add(key, 1)}}
+	answers := make(chan error)
+	go func() { answers <- s.Table().Write(t.Context(), w) }()
+	awaitQueue(s, 1)
+	go func() { answers <- s.commit.submit(t.Context(), broken{}) }()
+	awaitQueue(s, 2)
+	resume()
+	for range 2 {
+		if err := <-answers; !errors.Is(err, errRejected) {
+			t.Errorf("an answer from a broken batch = %v, want errRejected", err)
+		}
+	}
+	if got := mustGet(t, s, key); got != nil {
+		t.Errorf("a broken batch left %v", got)
+	}
+	mustWrite(t, s, w)
+	if got := mustGet(t, s, key).Counter; got != 1 {
+		t.Errorf("the write sent again made %d, want 1", got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,10 +53,27 @@ func mustWrite(t testing.TB, s *Store, w table.Write) {
 	}
 }
 
+func mustGet(t testing.TB, s *Store, k table.Key) *table.Item {
+	t.Helper()
+	item, err := s.Table().Get(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return item
+}
+
+func reopen(t testing.TB, s *Store, dir string) *Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return openIn(t, dir)
+}
+
 func TestEverythingIsThereAfterReopening(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	small, large := []byte("small"), bytes.Repeat([]byte("large"), inline)
+	small := []byte("small")
 	s := openIn(t, dir)
 	mustWrite(t, s, create("w", "value", key))
 	for name, body := range map[string][]byte{"small": small, "large": large} {
@@ -63,10 +81,7 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = openIn(t, dir)
+	s = reopen(t, s, dir)
 	if item, err := s.Table().Get(t.Context(), key); err != nil || item == nil || string(item.Value) != "value" {
 		t.Errorf("record after reopening = %v, %v", item, err)
 	}
@@ -109,6 +124,21 @@ func TestAnUnusableFolderIsNamed(t *testing.T) {
 		if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
 			t.Errorf("opening %s = %q, want one line that names it", dir, err)
 		}
+	}
+}
+
+func TestAPageOfLargeRecordsEndsEarly(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, t.TempDir())
+	w := table.Write{ID: "w"}
+	for i := range 8 {
+		k := table.Key{Partition: "p", Sort: strconv.Itoa(i)}
+		w.Ops = append(w.Ops, table.Put(k, make([]byte, table.MaxValueBytes), table.Absent()))
+	}
+	mustWrite(t, s, w)
+	page, err := s.Table().Scan(t.Context(), table.Query{Partition: "p"})
+	if err != nil || len(page.Items) != 3 || page.Next != "2" {
+		t.Errorf("a page holds %d records up to %q, %v, want the 3 that pass 1 MiB", len(page.Items), page.Next, err)
 	}
 }
 

@@ -1,9 +1,7 @@
 package bolt
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -77,41 +75,5 @@ func TestAnExpiryFollowsItsRecord(t *testing.T) {
 		if dropped, err := s.sweep(future.Add(time.Second)); err != nil || dropped > 1 || (dropped == 1) != (name == "put for longer") {
 			t.Errorf("%s: a later sweep dropped %d, %v", name, dropped, err)
 		}
-	}
-}
-
-// A crash while a large object is put or deleted leaves a pending file; the next Open removes it.
-func TestOpenRemovesFilesThatNoObjectNames(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := openIn(t, dir)
-	large := bytes.Repeat([]byte("x"), inline+1)
-	for _, name := range []string{"kept", "deleted"} {
-		if err := s.Blob().Put(t.Context(), name, large); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.commit.submit(t.Context(), announce{"crashed", "crashed-before-index"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := (objects{s}).writeFile("crashed-before-index", large); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.commit.submit(t.Context(), announce{"crashed", "crashed-before-file"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.commit.submit(t.Context(), &deleteObject{name: "deleted"}); err != nil {
-		t.Fatal(err)
-	}
-	if files, err := os.ReadDir(s.folder); err != nil || len(files) != 3 {
-		t.Fatalf("files before the crash = %v, %v, want 3", files, err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = openIn(t, dir)
-	expectNoLeftovers(t, s)
-	if got, err := s.Blob().Get(t.Context(), "kept"); err != nil || !bytes.Equal(got, large) {
-		t.Errorf("the object whose put was done = %d bytes, %v", len(got), err)
 	}
 }

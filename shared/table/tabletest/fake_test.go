@@ -192,6 +192,23 @@ func TestAScanShowsHalfOfAWriteThatLandsMeanwhile(t *testing.T) {
 	}
 }
 
+func TestAPageOfLargeRecordsEndsEarly(t *testing.T) {
+	t.Parallel()
+	fake := &tabletest.Fake{}
+	w := table.Write{ID: "w"}
+	for i := range 8 {
+		k := table.Key{Partition: "p", Sort: fmt.Sprint(i)}
+		w.Ops = append(w.Ops, table.Put(k, make([]byte, table.MaxValueBytes), table.Absent()))
+	}
+	if err := fake.Write(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	page, err := fake.Scan(t.Context(), table.Query{Partition: "p"})
+	if err != nil || len(page.Items) != 3 || page.Next != "2" {
+		t.Errorf("a page holds %d records up to %q, %v, want the 3 that pass 1 MiB", len(page.Items), page.Next, err)
+	}
+}
+
 func TestAWriteIDIsGoodForOneWrite(t *testing.T) {
 	t.Parallel()
 	fake := &tabletest.Fake{}
