@@ -30,8 +30,7 @@ func (s *Site) answering(h func(http.ResponseWriter, *http.Request) error) http.
 		if err == nil {
 			return
 		}
-		var no *refusal
-		if errors.As(err, &no) {
+		if no, is := errors.AsType[*refusal](err); is {
 			refusing(no.status, no.say).ServeHTTP(w, r)
 			return
 		}
@@ -82,8 +81,7 @@ func decode(w http.ResponseWriter, r *http.Request, limit int64, into any) error
 		return refuse(http.StatusUnsupportedMediaType, "The body must be application/json.")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return refuse(http.StatusRequestEntityTooLarge, "This is too long.")
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -80,9 +81,7 @@ func stage(script string, found chan<- []string) http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		page := httptest.NewRecorder()
 		Handler(s).ServeHTTP(page, r)
-		for name, value := range page.Header() {
-			w.Header()[name] = value
-		}
+		maps.Copy(w.Header(), page.Header())
 		w.Header().Del("Content-Length") // of the page without the script
 		w.Header().Del("ETag")
 		tag := `<script type="module" src="/drive/` + script + `.js"></script></head>`
