@@ -36,17 +36,18 @@ const (
 
 func decide(r Row, now time.Time) move {
 	at, _ := r.split()
+	late := r.Tries > 0 && now.Sub(at) > patience
 	switch {
 	case now.Before(r.After):
 		return wait
-	case r.Sending == 0 && r.Tries > 0 && now.Sub(at) > patience:
+	case late && r.Sending == 0:
 		return expire
 	case r.Sending == 0:
 		return send
-	case r.Sending == 1:
-		return resend
-	default:
+	case late, r.Sending > 1:
 		return lost
+	default:
+		return resend
 	}
 }
 
@@ -68,13 +69,14 @@ func (r Row) confirm(externalID string) Row {
 	return r
 }
 
-// postpone is the row after the channel has said that it did not send the part.
+// postpone is the row after the channel has said that it did not send the part. That takes back this attempt, not the
+// doubt about the one before it.
 func (r Row) postpone(v fault.Verdict, now time.Time) Row {
 	pause := v.After
 	if pause <= 0 {
 		pause = min(firstPause<<min(r.Tries, 16), longestPause)
 	}
-	r.Sending, r.Tries, r.After = 0, r.Tries+1, now.Add(pause)
+	r.Sending, r.Tries, r.After = r.Sending-1, r.Tries+1, now.Add(pause)
 	return r
 }
 
