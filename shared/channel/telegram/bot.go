@@ -9,7 +9,7 @@ import (
 // ErrToken means that a text isn't a bot token. It doesn't repeat the text.
 var ErrToken = errors.New("the Telegram bot token must look like 123456789:AA…, as @BotFather gives it")
 
-var tokenShape = regexp.MustCompile(`^([1-9][0-9]{0,17}):[A-Za-z0-9_-]{1,128}$`)
+var tokenShape = regexp.MustCompile(`^([1-9][0-9]*):[A-Za-z0-9_-]+$`)
 
 // BotID is the bot's user ID: the digits before a token's colon. The error is ErrToken.
 func BotID(token string) (int64, error) {

@@ -33,7 +33,7 @@ func parse(source string) []run {
 }
 
 // reference is a character reference of HTML, which Markdown allows in text.
-var reference = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
+var reference = regexp.MustCompile(`&#?[A-Za-z0-9]+;`)
 
 // unescape resolves backslashes and character references in the source of a text or an address.
 func unescape(raw []byte) string {
@@ -58,7 +58,15 @@ func unescape(raw []byte) string {
 	return b.String()
 }
 
-func resolve(s string) string { return reference.ReplaceAllStringFunc(s, html.UnescapeString) }
+func resolve(s string) string {
+	return reference.ReplaceAllStringFunc(s, func(ref string) string {
+		// The library also knows some names as the beginning of longer ones; the rest and the semicolon are left then.
+		if text := html.UnescapeString(ref); text == ";" || !strings.HasSuffix(text, ";") {
+			return text
+		}
+		return ref
+	})
+}
 
 func punctuation(c byte) bool { return strings.IndexByte("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", c) >= 0 }
 

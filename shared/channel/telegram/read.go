@@ -19,7 +19,9 @@ type reading struct {
 }
 
 // pairing is "/start CODE" as a person types it or as Telegram sends it for a t.me link.
-var pairing = regexp.MustCompile(`^/start(?:@[A-Za-z0-9_]+)?[ \n]+([A-Za-z0-9_-]{1,64})\s*$`)
+var pairing = regexp.MustCompile(`^/start(?:@[A-Za-z0-9_]+)?[ \n]+([A-Za-z0-9_-]+)\s*$`)
+
+const maxCode = 64 // letters of the code in a t.me link
 
 // read says what an update means. It decides alone from what is given.
 func read(u Update, bot int64, now time.Time) reading {
@@ -97,7 +99,7 @@ func (in *reading) fill(m object, bot int64) {
 	}
 	if forwarded(m) {
 		in.forward(forwardAuthor(m))
-	} else if code := pairing.FindStringSubmatch(field[string](m, "text")); code != nil {
+	} else if code := pairing.FindStringSubmatch(field[string](m, "text")); code != nil && len(code[1]) <= maxCode {
 		in.code = code[1]
 	}
 	if attached != "" && m.has("caption") {

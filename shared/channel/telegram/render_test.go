@@ -17,7 +17,7 @@ func TestMarkdownBecomesTelegramsHTML(t *testing.T) {
 	for name, c := range map[string]struct{ markdown, html string }{
 		"plain":               {"hello", "hello"},
 		"escapes":             {`a < b & c > d "e"`, `a &lt; b &amp; c &gt; d &quot;e&quot;`},
-		"references":          {`&lt;b&gt; &copy; &nosuch; \& \*x\* a\b`, `&lt;b&gt; © &amp;nosuch; &amp; *x* a\b`},
+		"references":          {`&lt;b&gt; &copy; &nosuch; &notit; &#65;&semi; \& \*x\* a\b`, `&lt;b&gt; © &amp;nosuch; &amp;notit; A; &amp; *x* a\b`},
 		"emphasis":            {"**b** *i* ***bi*** ~~s~~", "<b>b</b> <i>i</i> <b><i>bi</i></b> <s>s</s>"},
 		"same twice":          {"**a __b__ c**", "<b>a b c</b>"},
 		"overlapping":         {"*a **b** c*", "<i>a </i><b><i>b</i></b><i> c</i>"},

@@ -147,11 +147,13 @@ func (w *writer) code(text, lang string, st style) {
 	w.write(text, style{quote: st.quote, code: blockCode, language: lang})
 }
 
-var languageShape = regexp.MustCompile(`^[A-Za-z0-9+#._-]{1,32}$`)
+var languageShape = regexp.MustCompile(`^[A-Za-z0-9+#._-]+$`)
+
+const maxLanguage = 32 // letters of a language's name
 
 // language is a fence's language if Telegram can show it.
 func language(info []byte) string {
-	if !languageShape.Match(info) {
+	if len(info) > maxLanguage || !languageShape.Match(info) {
 		return ""
 	}
 	return string(info)
