@@ -37,9 +37,15 @@ func End(h Held, e Ending) ([]table.Op, error) {
 	}
 	t.Status, t.Ended, t.Error = status, e.At, e.Error
 	head := h.Head
-	head.Previous = nil
+	head.Thread, head.Previous = t.Thread, nil
 	if status == Failed {
-		head.Previous = &Failure{Turn: t.ID, Error: e.Error, Interrupted: e.Interrupted, Message: t.Message}
+		head.Previous = &Failure{
+			Turn: t.ID, Error: e.Error, Interrupted: e.Interrupted, Message: t.Message,
+			Earlier: h.Head.Previous.newest(maxFailures - 1),
+		}
+	}
+	if e.Text != "" {
+		head.Told = after(t, head.Told, e.At)
 	}
 	ops := []table.Op{
 		Fence{Epoch: h.Fence.Epoch}.put(t.Session, table.At(h.Fence.Revision)),
@@ -54,7 +60,7 @@ func End(h Held, e Ending) ([]table.Op, error) {
 	}
 	return append(ops, outbox.Enqueue(
 		outbox.Row{Thread: t.Thread, Route: t.Route, Session: t.Session, Turn: t.ID},
-		thread.Message{ID: ReplyID(t.ID), At: after(t, e.At), From: e.From, Text: e.Text, Turn: t.ID},
+		thread.Message{ID: ReplyID(t.ID), At: head.Told, From: e.From, Text: e.Text, Turn: t.ID},
 	)...), nil
 }
 
@@ -83,10 +89,13 @@ const (
 // ReplyID is the ID of the one message that ends a turn.
 func ReplyID(t id.Turn) id.Message { return id.Message(id.From("reply", string(t))) }
 
-// after keeps a reply behind what it answers, whatever the clocks of two workers say.
-func after(t Turn, now time.Time) time.Time {
-	if earliest := t.Created.Add(time.Millisecond); now.Before(earliest) {
-		return earliest
+// after is when a message to the owner stands in the conversation: now, but behind what it answers and behind the last
+// one of its session, whatever the clocks of two workers say.
+func after(t Turn, last, now time.Time) time.Time {
+	for _, earliest := range []time.Time{t.Created.Add(time.Millisecond), last.Add(time.Microsecond)} {
+		if now.Before(earliest) {
+			now = earliest
+		}
 	}
-	return now
+	return now.Truncate(time.Microsecond)
 }

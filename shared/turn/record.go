@@ -85,7 +85,8 @@ func (l Lease) put(session id.Session, c table.Cond) table.Op {
 type Head struct {
 	Thread   id.Thread           `json:"thread"`
 	Manifest transcript.Manifest `json:"manifest,omitzero"`
-	Previous *Failure            `json:"previous,omitempty"` // how the last turn failed; until a turn has seen it
+	Previous *Failure            `json:"previous,omitempty"` // how the last turn failed; until a turn has seen and saved it
+	Told     time.Time           `json:"told,omitzero"`      // of the last message to the owner; the next one stands after it
 
 	Revision table.Revision `json:"-"`
 }
@@ -96,6 +97,21 @@ type Failure struct {
 	Error       string  `json:"error"`
 	Interrupted bool    `json:"interrupted,omitempty"` // its worker died; what it was doing is unknown
 	Message     string  `json:"message,omitempty"`     // the sort key of the owner's message that it should have answered
+	// Earlier is the failure before, which this turn was to be told of and had not saved when it failed.
+	Earlier *Failure `json:"earlier,omitempty"`
+}
+
+// maxFailures is how many failures in a row a session remembers until a turn has seen them.
+const maxFailures = 10
+
+// newest is the failure with at most n before it; nil for none.
+func (f *Failure) newest(n int) *Failure {
+	if f == nil || n == 0 {
+		return nil
+	}
+	c := *f
+	c.Earlier = f.Earlier.newest(n - 1)
+	return &c
 }
 
 // SessionKey addresses a session's head.
