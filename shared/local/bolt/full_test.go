@@ -47,7 +47,8 @@ func (broken) apply(s *state) error {
 // A batch that can't be finished is refused as a whole, and nothing of it is remembered as applied.
 func TestABrokenBatchIsRefusedWhole(t *testing.T) {
 	t.Parallel()
-	s := openIn(t, t.TempDir())
+	dir := t.TempDir()
+	s := openIn(t, dir)
 	resume := stall(t, s)
 	w := table.Write{ID: "w", Ops: []table.Op{table.Add(key, 1)}}
 	answers := make(chan error)
@@ -64,6 +65,8 @@ func TestABrokenBatchIsRefusedWhole(t *testing.T) {
 	if got := mustGet(t, s, key); got != nil {
 		t.Errorf("a broken batch left %v", got)
 	}
+	mustWrite(t, s, create("next", "", table.Key{Partition: "p", Sort: "next"}))
+	s = reopen(t, s, dir)
 	mustWrite(t, s, w)
 	if got := mustGet(t, s, key).Counter; got != 1 {
 		t.Errorf("the write sent again made %d, want 1", got)
