@@ -96,25 +96,25 @@ func (f *flush) step(ctx context.Context) (bool, error) {
 	if len(rows) == 0 {
 		return h.revision != "", f.release(ctx, h)
 	}
-	row := rows[0]
+	row, last := rows[0], len(rows) == 1
 	switch decide(row, now) {
 	case wait:
 		f.report.Again = row.After.Sub(now)
 		return false, f.release(ctx, h)
 	case lost:
 		f.report.Lost++
-		return true, f.settle(ctx, row, thread.Lost, "It may or may not have arrived; the channel did not say.")
+		return true, f.settle(ctx, h, row, last, thread.Lost, "It may or may not have arrived; the channel did not say.")
 	case expire:
 		f.report.Refused++
-		return true, f.settle(ctx, row, thread.Refused, "The channel did not take it within a day.")
+		return true, f.settle(ctx, h, row, last, thread.Refused, "The channel did not take it within a day.")
 	case send, resend:
 	}
 	ch, ok := f.Channel(row.Route.Connection)
 	if !ok {
 		f.report.Refused++
-		return true, f.settle(ctx, row, thread.Refused, "The channel "+row.Route.Connection+" is not set up here.")
+		return true, f.settle(ctx, h, row, last, thread.Refused, "The channel "+row.Route.Connection+" is not set up here.")
 	}
-	return f.send(ctx, ch, h, row, len(rows) == 1)
+	return f.send(ctx, ch, h, row, last)
 }
 
 // held reports whether another sender, alive as far as one can know, is at it.
@@ -169,7 +169,7 @@ func (f *flush) send(ctx context.Context, ch channel.Channel, h head, row Row, l
 		// more and says so.
 		external, err := f.call(ctx, ch, row, parts[row.Part], doubt)
 		if err != nil {
-			return f.failed(ctx, h, row, err)
+			return f.failed(ctx, h, row, last, err)
 		}
 		row = row.confirm(external)
 	}
@@ -179,10 +179,7 @@ func (f *flush) send(ctx context.Context, ch channel.Channel, h head, row Row, l
 		f.report.Repeated++
 	}
 	f.report.Sent++
-	if last {
-		return true, f.settle(ctx, row, state, "", table.Delete(headKey(f.conversation), table.At(h.revision)))
-	}
-	return true, f.settle(ctx, row, state, "")
+	return true, f.settle(ctx, h, row, last, state, "")
 }
 
 // call sends one part, after a line that says so if it may be a repeat.
@@ -200,7 +197,7 @@ func (f *flush) call(ctx context.Context, ch channel.Channel, row Row, part chan
 }
 
 // failed acts on what the channel said of a part.
-func (f *flush) failed(ctx context.Context, h head, row Row, err error) (bool, error) {
+func (f *flush) failed(ctx context.Context, h head, row Row, last bool, err error) (bool, error) {
 	switch v := fault.Of(err); v.Action {
 	case fault.Retry:
 		row = row.postpone(v, time.Now())
@@ -211,7 +208,7 @@ func (f *flush) failed(ctx context.Context, h head, row Row, err error) (bool, e
 		}))
 	case fault.GiveUp:
 		f.report.Refused++
-		return true, f.settle(ctx, row, thread.Refused, err.Error())
+		return true, f.settle(ctx, h, row, last, thread.Refused, err.Error())
 	case fault.Unknown:
 		return true, nil // the mark stands: the next look decides
 	case fault.Drop:
@@ -220,12 +217,16 @@ func (f *flush) failed(ctx context.Context, h head, row Row, err error) (bool, e
 	return false, err
 }
 
-// settle ends the row, together with what else the caller wants.
-func (f *flush) settle(ctx context.Context, row Row, state thread.State, reason string, also ...table.Op) error {
+// settle ends the row, and lets go of the conversation in the same write if it is the last: nobody comes back for a hold
+// without a row.
+func (f *flush) settle(ctx context.Context, h head, row Row, last bool, state thread.State, reason string) error {
 	if row.Born == "" {
 		row.Born = row.Revision
 	}
-	ops := append(row.settle(state, reason), also...)
+	ops := row.settle(state, reason)
+	if last && h.revision != "" {
+		ops = append(ops, table.Delete(headKey(f.conversation), table.At(h.revision)))
+	}
 	err := table.Apply(ctx, f.Table, f.write(ops))
 	var failed *table.ConditionError
 	if errors.As(err, &failed) && replaceRefs(ops, failed) {
