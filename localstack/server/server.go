@@ -135,7 +135,11 @@ func (s *Server) wire() {
 	}
 	s.reaper = &reaper.Reaper{
 		Table: records, IDs: ids, Queue: &s.queue, Desk: desk,
-		Buried: func(ctx context.Context, t turn.Turn) { s.note(ctx, "turn interrupted", t, nil) },
+		Buried: func(ctx context.Context, t turn.Turn) {
+			s.note(ctx, "turn interrupted", t, nil)
+			s.show(t, live.Event{Kind: live.Stored, Turn: t.ID})
+			s.show(t, live.Event{Kind: live.Turned, Turn: t.ID, Status: live.Ended})
+		},
 	}
 }
 

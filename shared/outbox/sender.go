@@ -186,14 +186,18 @@ func (f *flush) send(ctx context.Context, ch channel.Channel, h head, row Row, l
 func (f *flush) call(ctx context.Context, ch channel.Channel, row Row, part channel.Part, doubt bool) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
+	to := row.Route
+	if row.Part > 0 {
+		to.ReplyTo = "" // the first part answers; the others follow it
+	}
 	if doubt {
 		for _, line := range ch.Render(doubtLine) {
-			if _, err := ch.Send(ctx, row.Route, line); err != nil {
+			if _, err := ch.Send(ctx, to, line); err != nil {
 				return "", err
 			}
 		}
 	}
-	return ch.Send(ctx, row.Route, part)
+	return ch.Send(ctx, to, part)
 }
 
 // failed acts on what the channel said of a part.

@@ -157,6 +157,7 @@ func (r *Runner) run(ctx context.Context, d queue.Delivery, run *turn.Run) error
 	stop()
 	if err != nil {
 		r.note(ctx, "turn given up", t, err)
+		r.ended(t)
 		if errors.Is(err, turn.ErrFenced) {
 			return nil
 		}

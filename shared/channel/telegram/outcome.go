@@ -13,7 +13,6 @@ const (
 	OtherChat                      // not a private chat with the bot itself
 	NotPerson                      // no sender, a bot, or a chat that speaks for itself
 	NoContent                      // a service message, or of a kind never seen before
-	AlbumPart                      // an attachment of an album; the album's caption makes the turn
 	Accepted                       // a turn will run
 	Duplicate                      // delivered before
 	Stranger                       // from a person who isn't paired
@@ -23,7 +22,7 @@ const (
 
 var outcomeNames = [...]string{
 	Undecodable: "undecodable", OtherKind: "other_kind", Unreadable: "unreadable", OtherChat: "other_chat",
-	NotPerson: "not_person", NoContent: "no_content", AlbumPart: "album_part", Accepted: "accepted",
+	NotPerson: "not_person", NoContent: "no_content", Accepted: "accepted",
 	Duplicate: "duplicate", Stranger: "stranger", Paired: "paired", Told: "told",
 }
 

@@ -125,7 +125,10 @@ func (in *reading) wordless(m object, attached string) {
 	case attached == "":
 		in.ignored = NoContent
 	case m.has("media_group_id"):
-		in.ignored = AlbumPart
+		// One answer for the whole album, whose parts come one by one, each in an update of its own.
+		in.message.Update = "album-" + field[string](m, "media_group_id") + "-" + in.message.Route.Conversation
+		in.message.Text = "[an album]"
+		in.tell = "I can't read what is in an album yet, only its caption."
 	default:
 		in.message.Text = bracket(attached)
 		in.tell = "I can't read " + attached + " yet. Please tell me in words what it is about."

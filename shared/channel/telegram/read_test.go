@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,9 +63,9 @@ func TestEachSampleMeansWhatItShould(t *testing.T) {
 	const cantRead = " came with this message; it can't be read yet]"
 	want := map[string]meaning{
 		"album_forum_group.json":               {Ignored: OtherChat},
-		"album_item_video.json":                {Ignored: AlbumPart},
+		"album_item_video.json":                {Text: "[an album]", Told: true},
 		"album_part1_caption.json":             {Text: "Lorem ipsum dolor sit.\n\n[a photo" + cantRead},
-		"album_part2_no_caption.json":          {Ignored: AlbumPart},
+		"album_part2_no_caption.json":          {Text: "[an album]", Told: true},
 		"audio.json":                           {Text: "[an audio file]", Told: true},
 		"business_message.json":                {Ignored: OtherKind},
 		"callback_inline_message.json":         {Ignored: OtherKind},
@@ -385,5 +386,17 @@ func TestBotIDComesFromTheToken(t *testing.T) {
 		if _, err := BotID(bad); !errors.Is(err, ErrToken) {
 			t.Errorf("BotID(%q): %v", bad, err)
 		}
+	}
+}
+
+func TestThePartsOfAnAlbumAreOneMessageToAnswer(t *testing.T) {
+	t.Parallel()
+	part := func(update, message int) reading {
+		return mustRead(t, fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1700000000,"media_group_id":"g1",
+			"from":{"id":7,"first_name":"A"},"chat":{"id":7,"type":"private"},"photo":[{"file_id":"f"}]}}`, update, message))
+	}
+	first, second := part(1, 10), part(2, 11)
+	if first.message.Update != second.message.Update {
+		t.Errorf("two parts of an album are answered apart: %q, %q", first.message.Update, second.message.Update)
 	}
 }
