@@ -1,0 +1,284 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+)
+
+// audit follows the records by the writes that were applied, in their order, and says when one should not have been:
+// by what the records are, not by what the write demanded.
+type audit struct {
+	world    *world
+	writes   map[string]bool // IDs of those applied: one sent again is applied once
+	sessions map[string]*sessionState
+	turns    map[id.Turn]*turnState
+	looked   map[string]int          // when a lane last read the queue of a session
+	left     map[table.Key]time.Time // records that must be gone at the end; of due marks, when they are due
+	marks    int
+	stops    int
+}
+
+// sessionState is a session as its records say.
+type sessionState struct {
+	fence  turn.Fence
+	lease  *turn.Lease
+	holder string         // the lane that claimed the running turn
+	queued map[string]int // sort keys of queued turns, and when they were put
+	claims []id.Turn      // in order
+}
+
+// turnState is a turn as its record says.
+type turnState struct {
+	turn.Turn
+	puts   int // how often it was put as queued
+	claims int
+	ended  int // when, counted in writes
+}
+
+func (a *audit) start(w *world) {
+	a.world = w
+	a.writes = map[string]bool{}
+	a.sessions, a.turns = map[string]*sessionState{}, map[id.Turn]*turnState{}
+	a.looked, a.left = map[string]int{}, map[table.Key]time.Time{}
+}
+
+// change is what one write does to the records of a session.
+type change struct {
+	lane    string
+	session string
+	fence   *turn.Fence
+	lease   *turn.Lease
+	head    bool
+	turn    *turn.Turn
+	taken   string // the sort key of a queued turn that goes
+}
+
+// applied takes note of a write.
+func (a *audit) applied(lane string, w table.Write) {
+	if a.writes[w.ID] {
+		return
+	}
+	a.writes[w.ID] = true
+	c := change{lane: lane}
+	for i := range w.Ops {
+		a.op(&c, &w.Ops[i])
+	}
+	if c.turn != nil {
+		a.status(c.turn)
+	}
+	if c.session != "" {
+		a.session(c)
+	}
+}
+
+// op reads one operation into the change.
+func (a *audit) op(c *change, op *table.Op) {
+	if op.Kind == table.OpCheck {
+		return
+	}
+	a.keep(op)
+	space, name, _ := strings.Cut(op.Key.Partition, "#")
+	put := op.Kind == table.OpPut
+	switch {
+	case space == "turn" && put:
+		c.turn = &turn.Turn{}
+		a.read(op, c.turn)
+		if c.turn.Status == turn.Queued {
+			c.session = string(c.turn.Session)
+		}
+	case space != "session":
+	case strings.HasPrefix(op.Key.Sort, turn.QueuePrefix):
+		c.session = name
+		if put {
+			a.of(name).queued[op.Key.Sort] = len(a.writes)
+		} else {
+			c.taken = op.Key.Sort
+		}
+	case op.Key.Sort == "fence" && put:
+		c.session, c.fence = name, &turn.Fence{}
+		a.read(op, c.fence)
+	case op.Key.Sort == "lease" && put:
+		c.session, c.lease = name, &turn.Lease{}
+		a.read(op, c.lease)
+	case op.Key.Sort == "head" && put:
+		c.session, c.head = name, true
+	}
+}
+
+func (a *audit) read(op *table.Op, v any) {
+	if _, err := table.Decode(&table.Item{Key: op.Key, Value: op.Value}, v); err != nil {
+		a.world.violate("%v", err)
+	}
+}
+
+// keep follows the records that must be gone when the world is at rest.
+func (a *audit) keep(op *table.Op) {
+	space, _, _ := strings.Cut(op.Key.Partition, "#")
+	sort, _, _ := strings.Cut(op.Key.Sort, "#")
+	mark := space == "due"
+	if !mark && space != "conv" && (space != "session" || sort != "q" && sort != "lease") && (space != "thread" || sort != "run") {
+		return
+	}
+	_, there := a.left[op.Key]
+	if op.Kind != table.OpPut {
+		delete(a.left, op.Key)
+	} else {
+		a.left[op.Key] = dueAt(op.Key)
+	}
+	if mark && there != (op.Kind == table.OpPut) {
+		a.marks += map[bool]int{true: 1, false: -1}[op.Kind == table.OpPut]
+	}
+}
+
+func dueAt(k table.Key) time.Time {
+	ms, err := strconv.ParseInt(strings.SplitN(k.Sort, "#", 2)[0], 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// dues counts the due marks; dueBefore asks whether one is due by then.
+func (a *audit) dues() int { return a.marks }
+
+func (a *audit) dueBefore(at time.Time) bool {
+	for k, due := range a.left {
+		if strings.HasPrefix(k.Partition, "due#") && due.Before(at) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *audit) of(session string) *sessionState {
+	s := a.sessions[session]
+	if s == nil {
+		s = &sessionState{queued: map[string]int{}}
+		a.sessions[session] = s
+	}
+	return s
+}
+
+// status follows a turn's status, which takes only the steps there are, and no turn is queued twice.
+func (a *audit) status(t *turn.Turn) {
+	s := a.turns[t.ID]
+	if s == nil {
+		s = &turnState{}
+		a.turns[t.ID] = s
+	}
+	before := s.Turn
+	s.Turn = *t
+	switch {
+	case t.Status == turn.Queued:
+		if s.puts++; s.puts > 1 {
+			a.world.violate("turn %s was queued %d times", t.ID, s.puts)
+		}
+	case before.ID == "":
+		a.world.violate("turn %s began as %s", t.ID, t.Status)
+	default:
+		if _, err := before.Status.Become(t.Status); err != nil {
+			a.world.violate("turn %s: %v", t.ID, err)
+		}
+	}
+	if t.Status.Ended() {
+		s.ended = len(a.writes)
+	}
+}
+
+// session checks what a write does to a session, and then follows it.
+func (a *audit) session(c change) {
+	s := a.of(c.session)
+	switch {
+	case c.fence != nil && c.fence.Turn != "":
+		a.claim(s, c)
+	case c.fence != nil:
+		a.end(s, c)
+	case c.head && (s.fence.Turn == "" || s.holder != c.lane):
+		a.world.violate("%s changed the head of session %s, whose running turn is %q, of %s", c.lane, c.session, s.fence.Turn, s.holder)
+	case c.lease != nil && (s.fence.Turn == "" || s.holder != c.lane || c.lease.Epoch != s.fence.Epoch):
+		a.world.violate("%s renewed the lease of session %s, whose running turn is %q, of %s", c.lane, c.session, s.fence.Turn, s.holder)
+	}
+	if c.taken != "" {
+		delete(s.queued, c.taken)
+	}
+	if c.fence != nil {
+		s.fence = *c.fence
+		s.lease = nil
+	}
+	if c.lease != nil {
+		s.lease = c.lease
+	}
+}
+
+// claim checks that a turn begins alone, for the first time, and as the oldest of those its worker could see.
+func (a *audit) claim(s *sessionState, c change) {
+	if s.fence.Turn != "" {
+		a.world.violate("%s claimed %s while %s runs in the session", c.lane, c.fence.Turn, s.fence.Turn)
+	}
+	if c.fence.Epoch != s.fence.Epoch+1 {
+		a.world.violate("epoch %d follows epoch %d", c.fence.Epoch, s.fence.Epoch)
+	}
+	t := a.turns[c.fence.Turn]
+	if t == nil || t.Status != turn.Running {
+		a.world.violate("the fence of session %s names %s, which does not run", c.session, c.fence.Turn)
+		return
+	}
+	if t.claims++; t.claims > 1 {
+		a.world.violate("turn %s began %d times", t.ID, t.claims)
+	}
+	seen := a.looked[c.lane+c.session]
+	for key, put := range s.queued {
+		if key < c.taken && put <= seen {
+			a.world.violate("%s began %s though %s was queued before it", c.lane, c.taken, key)
+		}
+	}
+	s.holder = c.lane
+	s.claims = append(s.claims, t.ID)
+	if a.running() > 0 {
+		a.world.cover.count("turns of two sessions at once")
+	}
+}
+
+// end checks that a turn is ended by its worker, or after its worker's lease has run out.
+func (a *audit) end(s *sessionState, c change) {
+	switch {
+	case s.fence.Turn == "":
+		a.world.violate("%s ended a turn of session %s, of which none runs", c.lane, c.session)
+	case c.turn == nil || c.turn.ID != s.fence.Turn || !c.turn.Status.Ended():
+		a.world.violate("%s freed session %s without ending %s", c.lane, c.session, s.fence.Turn)
+	case c.lane == s.holder:
+	case s.lease != nil && time.Now().Before(s.lease.Until):
+		a.world.violate("%s ended %s, whose worker %s has %v left", c.lane, s.fence.Turn, s.holder, time.Until(s.lease.Until))
+	default:
+		a.world.cover.count("buried")
+	}
+}
+
+// scanned notes that a lane has read the queue of a session.
+func (a *audit) scanned(lane string, q table.Query) {
+	if session, ok := strings.CutPrefix(q.Partition, "session#"); ok && q.Prefix == turn.QueuePrefix {
+		a.looked[lane+session] = len(a.writes)
+	}
+}
+
+// running counts the sessions that have a running turn.
+func (a *audit) running() int {
+	n := 0
+	for _, s := range a.sessions {
+		if s.fence.Turn != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *audit) stopID() string {
+	a.stops++
+	return fmt.Sprintf("stop-%d", a.stops)
+}

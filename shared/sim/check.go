@@ -1,0 +1,298 @@
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/transcript"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+)
+
+// check looks at the world at rest.
+func (w *world) check() {
+	w.leftovers()
+	rows := w.conversations()
+	for _, l := range w.letters {
+		w.checkLetter(l, rows[l.turn()])
+	}
+	w.checkOrder()
+	for _, session := range slices.Sorted(maps.Keys(w.audit.sessions)) {
+		w.checkRows(session, rows)
+		w.checkTranscript(id.Session(session))
+	}
+}
+
+// leftovers finds records that should have gone.
+func (w *world) leftovers() {
+	for key := range w.audit.left {
+		w.violate("%s is still there", key)
+	}
+	for session, s := range w.audit.sessions {
+		if s.fence.Turn != "" {
+			w.violate("%s still runs in session %s", s.fence.Turn, session)
+		}
+	}
+}
+
+// row is a message of a conversation with its place.
+type row struct {
+	thread.Message
+	sort string
+}
+
+// conversations are the messages of all threads, by their turn.
+func (w *world) conversations() map[id.Turn][]row {
+	rows := map[id.Turn][]row{}
+	for _, o := range w.owners {
+		log, err := thread.After(context.Background(), &w.table, o.Thread, "", 0)
+		if err != nil {
+			w.violate("reading the conversation of %s: %v", o.Name, err)
+		}
+		for _, m := range log.Messages {
+			rows[m.Turn] = append(rows[m.Turn], row{m, m.Key(o.Thread).Sort})
+		}
+	}
+	return rows
+}
+
+// checkLetter checks that a letter made one turn, that this has ended, and that the owner was told once.
+func (w *world) checkLetter(l *letter, rows []row) {
+	if l.stranger {
+		w.checkStranger(l)
+		return
+	}
+	if l.acks != len(l.arrives) {
+		w.violate("%s was acknowledged %d times for %d deliveries", l.name, l.acks, len(l.arrives))
+	}
+	t := w.audit.turns[l.turn()]
+	if t == nil || !t.Status.Ended() {
+		w.violate("%s has no turn that ended: %+v", l.name, t)
+		return
+	}
+	var said, told []row
+	for _, r := range rows {
+		if r.From == thread.Owner {
+			said = append(said, r)
+		} else {
+			told = append(told, r)
+		}
+	}
+	want := 1
+	if t.Status == turn.Cancelled {
+		want = 0
+	}
+	if len(said) != 1 || len(told) != want {
+		w.violate("the conversation of %s (%s) has %d messages of the owner and %d replies", l.name, t.Status, len(said), len(told))
+		return
+	}
+	if want == 0 {
+		w.checkSilence(l)
+		return
+	}
+	w.checkReply(l, t, said[0], told[0])
+}
+
+func (w *world) checkReply(l *letter, t *turnState, said, told row) {
+	if told.sort <= said.sort {
+		w.violate("the reply to %s stands before it", l.name)
+	}
+	if reply := nameIn(told.Text) == l.name && told.From == thread.Agent; reply != (t.Status == turn.Succeeded) {
+		w.violate("%s ended %s, and the owner was told %q by %s", l.name, t.Status, told.Text, told.From)
+	}
+	if l.message.Route.Stored() {
+		if told.State != thread.Stored {
+			w.violate("the reply to %s on the page is %q", l.name, told.State)
+		}
+		w.checkSilence(l)
+		return
+	}
+	w.checkDelivery(l, told)
+}
+
+// checkSilence checks that nothing was sent.
+func (w *world) checkSilence(l *letter) {
+	for _, d := range w.seen.deliveries {
+		if d.letter == l.name {
+			w.violate("sent %v", d)
+		}
+	}
+}
+
+// checkStranger checks that a stranger got the one fixed reply, as far as the channel took it.
+func (w *world) checkStranger(l *letter) {
+	got, doubts := 0, 0
+	for _, d := range w.seen.deliveries {
+		switch {
+		case d.letter != l.name:
+		case d.doubt:
+			doubts++
+		default:
+			got++
+		}
+	}
+	if got > 1+doubts {
+		w.violate("the stranger of %s got %d replies", l.name, got)
+	}
+}
+
+// checkDelivery checks that the owner got each part once, or was told that it may be a repeat.
+func (w *world) checkDelivery(l *letter, told row) {
+	parts := render(told.Text)
+	got, doubts := make([]int, len(parts)), 0
+	for _, d := range w.seen.deliveries {
+		if d.letter != l.name {
+			continue
+		}
+		if d.doubt {
+			doubts++
+			continue
+		}
+		i := slices.IndexFunc(parts, func(p channel.Part) bool { return p.Plain == d.text })
+		for i >= 0 && i+1 < len(parts) && parts[i+1].Plain == d.text && got[i] > got[i+1] {
+			i++ // parts of equal text are told apart by their order
+		}
+		if i < 0 {
+			w.violate("sent %v, which is no part of the reply", d)
+			return
+		}
+		got[i]++
+	}
+	w.checkParts(l, told, got, doubts)
+}
+
+func (w *world) checkParts(l *letter, told row, got []int, doubts int) {
+	once, most, extra := true, 0, 0
+	for _, n := range got {
+		once = once && n == 1
+		most = max(most, n)
+		extra += max(n-1, 0)
+	}
+	wrong := false
+	switch told.State {
+	case thread.Sent:
+		wrong = !once || doubts > 0
+	case thread.Repeated:
+		wrong = slices.Min(got) == 0 || most > 2 || extra > doubts || doubts == 0
+	case thread.Refused, thread.Lost:
+		wrong = most > 2 || extra > doubts
+	case thread.Stored, thread.Pending:
+		wrong = true
+	}
+	if wrong {
+		w.violate("the reply to %s is %q; its parts were got %v times, with %d lines of doubt", l.name, told.State, got, doubts)
+	}
+}
+
+// checkOrder checks that what was sent for certain came in the order of the conversation.
+func (w *world) checkOrder() {
+	last := map[string]int{}
+	for _, d := range w.seen.deliveries {
+		if d.doubt {
+			continue
+		}
+		t := w.audit.turns[w.turnOf(d.letter)]
+		if t == nil {
+			continue // a stranger's
+		}
+		if !t.Status.Ended() {
+			w.violate("sent %v before its turn had ended", d)
+		}
+		at := slices.Index(w.audit.of(string(t.Session)).claims, t.ID)
+		if w.certain(d.letter) && at < last[d.conversation] {
+			w.violate("sent %v after the reply to a later message", d)
+		}
+		if w.certain(d.letter) {
+			last[d.conversation] = at
+		}
+	}
+}
+
+func (w *world) turnOf(name string) id.Turn {
+	for _, l := range w.letters {
+		if l.name == name {
+			return l.turn()
+		}
+	}
+	return ""
+}
+
+// certain reports whether no part of the reply to a letter was ever in doubt.
+func (w *world) certain(name string) bool {
+	for _, d := range w.seen.deliveries {
+		if d.letter == name && d.doubt {
+			return false
+		}
+	}
+	return true
+}
+
+// checkRows checks that the replies of a session stand in the order in which its turns ran.
+func (w *world) checkRows(session string, rows map[id.Turn][]row) {
+	last := ""
+	for _, t := range w.audit.of(session).claims {
+		for _, r := range rows[t] {
+			if r.From == thread.Owner {
+				continue
+			}
+			if r.sort <= last {
+				w.violate("the reply of %s stands before that of an earlier turn", t)
+			}
+			last = r.sort
+		}
+	}
+}
+
+// checkTranscript checks that what a session remembers can be read, has each message once, and is taken by a model.
+func (w *world) checkTranscript(session id.Session) {
+	var head turn.Head
+	item, err := w.table.Get(context.Background(), turn.SessionKey(session))
+	if err == nil {
+		_, err = table.Decode(item, &head)
+	}
+	if err != nil || item == nil {
+		return // no turn of it has ever begun: leftovers and letters say whether that is right
+	}
+	log, err := transcript.Load(context.Background(), &w.blobs, session, head.Manifest)
+	if err != nil {
+		w.violate("loading the transcript of %s: %v", session, err)
+		return
+	}
+	w.checkEntries(session, log.Entries())
+}
+
+func (w *world) checkEntries(session id.Session, entries []transcript.Entry) {
+	heard := map[string]int{}
+	for _, e := range entries {
+		if e.Kind != transcript.Owner && e.Kind != transcript.Note {
+			continue
+		}
+		for _, b := range e.Blocks {
+			if name := nameIn(b.Text); name != "" && !strings.HasPrefix(b.Text, "[Your previous") {
+				heard[name]++
+			}
+		}
+	}
+	for _, l := range w.letters {
+		t := w.audit.turns[l.turn()]
+		if t == nil || t.Session != session {
+			continue
+		}
+		if n := heard[l.name]; n > 1 || n == 0 && t.Status == turn.Succeeded {
+			w.violate("the transcript has %s %d times, whose turn %s", l.name, n, t.Status)
+		}
+	}
+	if missing := transcript.Orphans(entries); len(missing) > 0 {
+		entries = append(entries, transcript.Entry{Kind: transcript.Results, Blocks: missing})
+	}
+	entries = append(entries, transcript.Entry{Kind: transcript.Owner, Blocks: []model.Block{{Text: "next"}}})
+	if err := wellFormed(transcript.Messages(entries)); err != nil {
+		w.violate("the transcript of %s would be refused: %v", session, err)
+	}
+}

@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/tool"
+)
+
+// modelSeam is the model as one process sees it: the scripted one, reached over the gate.
+type modelSeam struct {
+	*process
+	model.Model
+}
+
+// Stream sends one request.
+func (s modelSeam) Stream(ctx context.Context, req model.Request, show func(model.Delta)) (model.Response, error) {
+	at := locate(req.Messages)
+	s.world.cover.count("model asked")
+	var answer model.Response
+	v := s.enter(ctx, ask, at.String())
+	if v.fate == dead {
+		return answer, &model.Error{Provider: "sim", Kind: model.ErrorOther, Message: "the process has died"}
+	}
+	s.world.seen.asked(laneOf(ctx), at, req.Messages)
+	answer, err := s.answer(ctx, v, req, show)
+	if v.fate == killAfter {
+		s.world.kill(s.process, v.pause)
+	}
+	s.world.seen.answered(at, err)
+	return answer, err
+}
+
+func (s modelSeam) answer(ctx context.Context, v verdict, req model.Request, show func(model.Delta)) (model.Response, error) {
+	switch v.fate {
+	case refuse:
+		return model.Response{}, &model.Error{
+			Provider: "sim", Kind: model.ErrorTemporary, Status: 529, Message: "overloaded", RetryAfter: v.pause,
+		}
+	case forGood:
+		return model.Response{}, &model.Error{Provider: "sim", Kind: model.ErrorOther, Status: 400, Message: "no such thing"}
+	default:
+	}
+	return s.Model.Stream(ctx, req, show)
+}
+
+// point is where in a conversation a request stands: the owner's message it answers, and how many answers it has.
+type point struct {
+	letter string
+	step   int
+}
+
+func (p point) String() string { return fmt.Sprintf("%s step %d", p.letter, p.step) }
+
+func locate(messages []model.Message) point {
+	p := point{}
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == model.Assistant {
+			p.step++
+			continue
+		}
+		blocks := messages[i].Blocks
+		for j := len(blocks) - 1; j >= 0; j-- {
+			if name := nameIn(blocks[j].Text); name != "" {
+				p.letter = name
+				return p
+			}
+		}
+	}
+	return p
+}
+
+// tool is the one tool of the model. It notes what it does, takes as long as it is asked to, and fails when asked to.
+func (p *process) tool() tool.Tool {
+	return tool.Tool{
+		Name: "act", Description: "Acts.", Schema: []byte(`{"type":"object"}`), Limit: 20 * time.Second,
+		Run: p.act,
+	}
+}
+
+func (p *process) act(ctx context.Context, c tool.Call) (tool.Result, error) {
+	v := p.enter(ctx, act, c.Key)
+	if v.fate == dead {
+		return tool.Result{}, errors.New("the process has died")
+	}
+	p.world.seen.acted(laneOf(ctx), c)
+	if v.fate == killAfter {
+		p.world.kill(p, v.pause)
+		return tool.Result{}, errors.New("the process has died")
+	}
+	if v.fate == forGood {
+		return tool.Failure("It did not work."), nil
+	}
+	if !sleep(ctx, duration(c.Arguments)) {
+		p.world.cover.count("tool interrupted")
+		return tool.Result{}, ctx.Err()
+	}
+	return tool.Result{Text: "acted"}, nil
+}

@@ -1,0 +1,147 @@
+package sim_test
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bobbin-agent/bobbin/shared/sim"
+)
+
+var (
+	seeds = flag.Int("seeds", 300, "how many worlds of fresh seeds TestSimulation runs, beside the fixed ones")
+	seed  = flag.Uint64("seed", 0, "run the world of this seed alone; with -v, show what happened in it")
+)
+
+// TestSimulation runs the worlds of testdata/seeds.txt, each of which once went wrong or is worth keeping, and some of
+// fresh seeds.
+func TestSimulation(t *testing.T) {
+	if *seed != 0 {
+		replay(t, *seed)
+		return
+	}
+	t.Parallel()
+	first := rand.Uint64() >> 16 << 8 // nothing but short enough to type
+	t.Logf("fresh seeds from %d", first+1)
+	fixed := fixedSeeds(t)
+	all := fixed
+	for i := range *seeds {
+		all = append(all, first+1+uint64(i))
+	}
+	begun := time.Now()
+	total := runAll(t, all)
+	t.Logf("%d worlds, %d turns, %d calls in %v: %.0f turns/s", len(all), total.Turns, total.Calls,
+		time.Since(begun).Round(time.Millisecond), float64(total.Turns)/time.Since(begun).Seconds())
+	if testing.Verbose() {
+		t.Log(total.Coverage.String())
+	}
+}
+
+// TestFixedSeedsCover holds the fixed worlds to meet everything that can go wrong and every way of recovering from it.
+func TestFixedSeedsCover(t *testing.T) {
+	if *seed != 0 {
+		t.Skip("one world covers little")
+	}
+	t.Parallel()
+	total := runAll(t, fixedSeeds(t))
+	if missing := total.Coverage.Missing(); len(missing) > 0 {
+		t.Errorf("the worlds of testdata/seeds.txt never met:\n  %s\nAdd a seed that does.", strings.Join(missing, "\n  "))
+	}
+}
+
+// TestSameSeedSameTrace holds the simulation to what makes a seed worth keeping.
+func TestSameSeedSameTrace(t *testing.T) {
+	t.Parallel()
+	for i := range uint64(20) {
+		s := sim.Setup{Seed: 1000 + i, Traced: true}
+		once, again := sim.Play(t, s), sim.Play(t, s)
+		if diff := cmp.Diff(once.Trace, again.Trace); diff != "" {
+			t.Errorf("seed %d went two ways (-once +again):\n%s", s.Seed, diff)
+		}
+	}
+}
+
+// total sums up worlds.
+type total struct {
+	Turns, Calls int
+	Coverage     sim.Coverage
+}
+
+// runAll runs the worlds of the seeds, as many at once as there are processors.
+func runAll(t *testing.T, seeds []uint64) *total {
+	t.Helper()
+	var (
+		mu   sync.Mutex
+		sum  total
+		next atomic.Int64
+		wait sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(seeds) {
+					return
+				}
+				r := sim.Run(t, seeds[i], sim.Size{})
+				mu.Lock()
+				sum.Turns += r.Turns
+				sum.Calls += r.Calls
+				sum.Coverage.Add(r.Coverage)
+				mu.Unlock()
+				report(t, r)
+			}
+		})
+	}
+	wait.Wait()
+	return &sum
+}
+
+// report fails the test for a world in which something was wrong, and says how to see it again.
+func report(t *testing.T, r sim.Result) {
+	t.Helper()
+	if len(r.Violations) > 0 {
+		t.Errorf("seed %d:\n  %s\nSee it again: go test ./shared/sim -run TestSimulation -seed=%d -v",
+			r.Seed, strings.Join(r.Violations, "\n  "), r.Seed)
+	}
+}
+
+func replay(t *testing.T, seed uint64) {
+	t.Helper()
+	r := sim.Play(t, sim.Setup{Seed: seed, Traced: true})
+	if testing.Verbose() {
+		t.Logf("seed %d, %d turns, %v of simulated time\n%s", seed, r.Turns, r.Spent, strings.Join(r.Trace, "\n"))
+	}
+	report(t, r)
+}
+
+// fixedSeeds reads testdata/seeds.txt: a seed a line, with a word about it after a space.
+func fixedSeeds(t *testing.T) []uint64 {
+	t.Helper()
+	file, err := os.Open("testdata/seeds.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var all []uint64
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		word, _, _ := strings.Cut(lines.Text(), " ")
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			t.Fatal(fmt.Errorf("reading testdata/seeds.txt: %w", err))
+		}
+		all = append(all, n)
+	}
+	return all
+}

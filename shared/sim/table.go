@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/bobbin-agent/bobbin/shared/table"
+)
+
+// tableSeam is the table as one process sees it.
+type tableSeam struct{ *process }
+
+var errDown = fmt.Errorf("%w: simulated", table.ErrRefused)
+
+// Get reads one record.
+func (s tableSeam) Get(ctx context.Context, key table.Key) (*table.Item, error) {
+	if _, ok := s.look(ctx, get, key.String()); !ok {
+		return nil, errDown
+	}
+	return s.world.table.Get(context.Background(), key)
+}
+
+// Scan reads part of a partition, its halves at two times if it is torn.
+func (s tableSeam) Scan(ctx context.Context, q table.Query) (table.Page, error) {
+	key := q.Partition + "/" + q.Prefix
+	v, ok := s.look(ctx, scan, key)
+	if !ok {
+		return table.Page{}, errDown
+	}
+	s.world.audit.scanned(laneOf(ctx), q)
+	if v.fate != torn || q.Limit == 1 {
+		return s.world.table.Scan(context.Background(), q)
+	}
+	return s.torn(ctx, q, key)
+}
+
+// torn reads the first record, and the rest at another time.
+func (s tableSeam) torn(ctx context.Context, q table.Query, key string) (table.Page, error) {
+	head := q
+	head.Limit = 1
+	page, err := s.world.table.Scan(context.Background(), head)
+	if err != nil || page.Next == "" {
+		return page, err
+	}
+	if _, ok := s.look(ctx, scan, key); !ok {
+		return table.Page{}, errDown
+	}
+	rest := q
+	rest.After, rest.Limit = page.Next, max(q.Limit-1, 0)
+	more, err := s.world.table.Scan(context.Background(), rest)
+	return table.Page{Items: append(page.Items, more.Items...), Next: more.Next}, err
+}
+
+// Write applies all operations or none.
+func (s tableSeam) Write(ctx context.Context, w table.Write) error {
+	var err error
+	answer, _ := s.perform(ctx, write, describe(w), func() { err = s.world.apply(laneOf(ctx), w) })
+	switch answer {
+	case answered:
+		return err
+	case notKnown:
+		return fmt.Errorf("%w: simulated", table.ErrUnknown)
+	default:
+		return errDown
+	}
+}
+
+// apply applies a write at this moment, and has it audited.
+func (w *world) apply(lane string, change table.Write) error {
+	if w.setup.Weaken != nil {
+		change = w.setup.Weaken(change, w.record)
+	}
+	err := w.table.Write(context.Background(), change)
+	if err == nil {
+		w.audit.applied(lane, change)
+	}
+	return err
+}
+
+func (w *world) record(key table.Key) *table.Item {
+	item, err := w.table.Get(context.Background(), key)
+	w.must(err)
+	return item
+}
+
+func tableWrite(id string, ops ...table.Op) table.Write { return table.Write{ID: id, Ops: ops} }
+
+// describe names a write by what it touches, for the order of calls and the eyes of a reader.
+func describe(w table.Write) string {
+	var b strings.Builder
+	b.WriteString(w.Ops[0].Key.String())
+	for _, op := range w.Ops[1:] {
+		b.WriteByte(' ')
+		b.WriteString(brief(op.Key))
+	}
+	return b.String()
+}
+
+// brief is the kind of record that a key addresses.
+func brief(k table.Key) string {
+	kind, _, _ := strings.Cut(k.Partition, "#")
+	sort, _, _ := strings.Cut(k.Sort, "#")
+	if kind == "due" {
+		return kind
+	}
+	return kind + "." + sort
+}

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// weather says how often what goes wrong in a world, up to the time when it clears up for good.
+type weather struct {
+	fault    float64 // of a call
+	kill     float64 // of a process, at a call
+	freeze   float64 // of a process, for a while
+	outage   float64 // of the table, for one process, for a while
+	shutdown float64 // of a worker, in good order
+	reset    float64 // of a thread: what is queued there is to be cancelled
+	clears   time.Duration
+}
+
+// forecasts differ in kind: fair, showers, storm, plague, frost.
+var forecasts = []weather{
+	{},
+	{fault: 0.02, kill: 0.001},
+	{fault: 0.08, kill: 0.003, outage: 0.002},
+	{fault: 0.2, kill: 0.004, freeze: 0.002, outage: 0.003},
+	{fault: 0.02, kill: 0.02, shutdown: 0.01},
+	{fault: 0.03, freeze: 0.015, outage: 0.005, reset: 0.004},
+	{fault: 0.35, kill: 0.002},
+}
+
+func forecast(rng *rand.Rand) weather {
+	w := forecasts[rng.IntN(len(forecasts))]
+	w.clears = 40*time.Second + jitter(rng, 2*time.Minute)
+	return w
+}
+
+// faults lists what can go wrong with a call of each kind; what stands there more often happens more often.
+var faults = [kinds][]fate{
+	get:      {refuse, slow},
+	scan:     {refuse, slow, torn, torn},
+	write:    {refuse, unheard, lost, late, slow},
+	putPart:  {refuse, unheard, slow},
+	getPart:  {refuse, slow},
+	sendWake: {refuse, unheard, double, delay, reorder, drop, slow},
+	extend:   {refuse, unheard, slow},
+	giveBack: {refuse, unheard, slow},
+	done:     {refuse, unheard, slow},
+	ask:      {refuse, refuse, refuse, forGood, slow, slow},
+	act:      {slow, forGood},
+	tell:     {refuse, holdOff, unheard, lost, forGood, slow},
+}
+
+// decide says what becomes of a call.
+func (w *world) decide(c *call) verdict {
+	if c.process == nil {
+		return verdict{}
+	}
+	if v, ok := w.appointed(c); ok {
+		return v
+	}
+	if w.calm() {
+		return verdict{coin: true}
+	}
+	v := verdict{coin: w.rng.IntN(2) == 0}
+	now := time.Now()
+	switch x := w.rng.Float64(); {
+	case c.process.cut.After(now) && (c.kind == get || c.kind == scan || c.kind == write):
+		v.fate = refuse
+	case x < w.weather.kill:
+		v.fate, v.pause = killBefore+fate(w.rng.IntN(2)), 50*time.Millisecond+jitter(w.rng, 20*time.Second)
+	case x < w.weather.kill+w.weather.fault:
+		v.fate, v.pause = faults[c.kind][w.rng.IntN(len(faults[c.kind]))], w.pause()
+	}
+	if v.fate == slow && c.again {
+		v.fate = pass
+	}
+	w.trouble(c.process, now)
+	return v
+}
+
+// trouble befalls a whole process for a while.
+func (w *world) trouble(p *process, now time.Time) {
+	switch x := w.rng.Float64(); {
+	case x < w.weather.freeze:
+		p.frozen = now.Add(time.Second + jitter(w.rng, 90*time.Second))
+		w.cover.count("frozen process")
+		w.note("%s is frozen for %v", p.name, p.frozen.Sub(now))
+	case x < w.weather.freeze+w.weather.outage:
+		p.cut = now.Add(time.Second + jitter(w.rng, 60*time.Second))
+		w.cover.count("outage of the table")
+		w.note("%s can't reach the table for %v", p.name, p.cut.Sub(now))
+	case x < w.weather.freeze+w.weather.outage+w.weather.shutdown && p.role == worker:
+		w.cover.count("shutdown")
+		w.note("%s is asked to end", p.name)
+		w.shutdown(p)
+	case x < w.weather.freeze+w.weather.outage+w.weather.shutdown+w.weather.reset:
+		w.reset()
+	}
+}
+
+// pause is as often short as long.
+func (w *world) pause() time.Duration {
+	longest := []time.Duration{100 * time.Millisecond, 3 * time.Second, 40 * time.Second}
+	return time.Millisecond + jitter(w.rng, longest[w.rng.IntN(len(longest))])
+}
+
+// jitter draws a time below most, to the nanosecond, so that two things never happen at the same instant by design.
+func jitter(rng *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(most)))
+}
+
+func (w *world) calm() bool { return w.setup.Calm || w.elapsed() > w.weather.clears }
+
+// appointed is the fate that Setup.Kill asks for.
+func (w *world) appointed(c *call) (verdict, bool) {
+	k := w.setup.Kill
+	if k == nil || c.process.role == sweeper || w.killed != nil {
+		return verdict{}, false
+	}
+	w.counted++
+	if w.counted != k.Call {
+		return verdict{}, false
+	}
+	w.killed = &Death{
+		Role: c.process.role.String(), Call: c.kind.String() + " " + c.key, At: w.elapsed(),
+		Running: w.audit.running() > 0,
+	}
+	v := verdict{fate: killBefore, pause: time.Second + jitter(w.rng, time.Second)}
+	if k.After {
+		v.fate = killAfter
+	}
+	return v, true
+}

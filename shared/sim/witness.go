@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/tool"
+)
+
+// witness sees what reaches the world outside: the model, the tools, the owner.
+type witness struct {
+	world *world
+	mu    sync.Mutex
+
+	requests   map[point]int     // made
+	failures   map[point]int     // of those, answered with a temporary error
+	runs       map[string]string // the lane that asked the model about a letter
+	actions    map[string]int    // by key
+	deliveries []delivery
+	refusals   int
+}
+
+func (s *witness) start(w *world) {
+	s.world = w
+	s.requests, s.failures = map[point]int{}, map[point]int{}
+	s.runs, s.actions = map[string]string{}, map[string]int{}
+}
+
+// asked notes a request of the model, which no provider may refuse, and of which there is one for each step.
+func (s *witness) asked(lane string, at point, messages []model.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if earlier, ok := s.runs[at.letter]; ok && earlier != lane {
+		s.world.violate("%s had asked the model about %s, and %s did again", earlier, at.letter, lane)
+	}
+	s.runs[at.letter] = lane
+	if s.requests[at] > s.failures[at] {
+		s.world.violate("the model was asked twice at %v", at)
+	}
+	s.requests[at]++
+	if err := wellFormed(messages); err != nil {
+		s.world.violate("the request at %v would be refused: %v", at, err)
+	}
+}
+
+func (s *witness) answered(at point, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := err.(*model.Error); ok && e.Kind == model.ErrorTemporary { //nolint:errorlint // as the provider returned it
+		s.failures[at]++
+	}
+}
+
+// acted notes an action of the tool, of which there is one for each key.
+func (s *witness) acted(lane string, c tool.Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.actions[c.Key]++
+	if n := s.actions[c.Key]; n > 1 {
+		s.world.violate("action %s of turn %s was done %d times, by %s last", c.Key, c.Turn, n, lane)
+	}
+}
+
+// received notes what the owner got, and gives it the channel's ID.
+func (s *witness) received(lane string, to channel.Route, part channel.Part) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deliveries = append(s.deliveries, delivery{
+		lane: lane, conversation: to.Key(), letter: to.ReplyTo, text: part.Plain, at: s.world.elapsed(),
+		doubt: isDoubt(part.Plain),
+	})
+	return externalID(len(s.deliveries))
+}
+
+// wellFormed reports why a provider would refuse the messages: they alternate, beginning with the user, none is empty,
+// and every call is answered exactly once in the message after it.
+func wellFormed(messages []model.Message) error {
+	open := map[string]bool{}
+	for i, m := range messages {
+		if want := [...]model.Role{model.User, model.Assistant}[i%2]; m.Role != want {
+			return fmt.Errorf("message %d is the %s's", i, m.Role)
+		}
+		if len(m.Blocks) == 0 {
+			return fmt.Errorf("message %d is empty", i)
+		}
+		if err := answeredAll(open, m); err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	if n := len(messages); n == 0 || messages[n-1].Role != model.User {
+		return fmt.Errorf("%d messages do not end with the user's", n)
+	}
+	return nil
+}
+
+// answeredAll checks the results of a message against the open calls, and leaves the calls of it open.
+func answeredAll(open map[string]bool, m model.Message) error {
+	for _, b := range m.Blocks {
+		if b.Result == nil {
+			continue
+		}
+		if !open[b.Result.CallID] {
+			return fmt.Errorf("result of %s, which was not called or has been answered", b.Result.CallID)
+		}
+		delete(open, b.Result.CallID)
+	}
+	for id := range open {
+		return fmt.Errorf("call %s is not answered", id)
+	}
+	for _, b := range m.Blocks {
+		if b.Call != nil {
+			open[b.Call.ID] = true
+		}
+	}
+	return nil
+}
