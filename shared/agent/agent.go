@@ -91,7 +91,7 @@ func (a *Agent) open(ctx context.Context, run *turn.Run) error {
 	if missing := transcript.Orphans(log.Entries()); len(missing) > 0 {
 		add(transcript.Results, missing)
 	}
-	if f := run.Previous(); f != nil {
+	for _, f := range run.Previous() {
 		unheard, err := a.unheard(ctx, run, f)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/blob"
@@ -19,9 +20,10 @@ type Run struct {
 	desk  *Desk
 	entry Entry
 	held  Held
-	lease Lease           // Renew's alone after the claim
-	log   *transcript.Log // after Open
-	blobs blob.Blob       // after Open
+	lease Lease            // Renew's alone after the claim
+	log   *transcript.Log  // after Open
+	blobs blob.Blob        // after Open
+	ends  []table.Revision // of the ends that were tried
 }
 
 // Turn is the turn as it stands.
@@ -30,8 +32,15 @@ func (r *Run) Turn() Turn { return r.held.Turn }
 // Input is the queued turn that was claimed, with what the owner said.
 func (r *Run) Input() Entry { return r.entry }
 
-// Previous is how the session's last turn failed; nil if it did not. Valid after Open.
-func (r *Run) Previous() *Failure { return r.held.Head.Previous }
+// Previous is how the session's last turns failed that no turn has seen, oldest first. Valid after Open.
+func (r *Run) Previous() []*Failure {
+	var all []*Failure
+	for f := r.held.Head.Previous; f != nil; f = f.Earlier {
+		all = append(all, f)
+	}
+	slices.Reverse(all)
+	return all
+}
 
 // Log is the session's transcript. Valid after Open.
 func (r *Run) Log() *transcript.Log { return r.log }
@@ -43,7 +52,6 @@ func (r *Run) Open(ctx context.Context, blobs blob.Blob) error {
 	if err != nil {
 		return err
 	}
-	head.Thread = t.Thread
 	r.held.Head, r.blobs = head, blobs
 	r.log, err = transcript.Load(ctx, blobs, t.Session, head.Manifest)
 	return err
@@ -85,13 +93,17 @@ func (r *Run) Checkpoint(ctx context.Context, now time.Time) error {
 		return err
 	}
 	head := r.held.Head
-	head.Manifest, head.Previous = manifest, nil // what failed before is in the transcript now
+	head.Thread, head.Manifest, head.Previous = r.held.Turn.Thread, manifest, nil // what failed before is in the transcript now
 	w := r.desk.write(now, []table.Op{
 		head.put(r.held.Turn.Session),
 		table.Check(FenceKey(r.held.Turn.Session), table.At(r.held.Fence.Revision)),
 	})
-	if err := r.fenced(ctx, w, "saving a checkpoint"); err != nil {
-		return err
+	failed, err := r.write(ctx, w)
+	switch {
+	case err != nil:
+		return fmt.Errorf("saving a checkpoint: %w", err)
+	case failed != nil:
+		return fenced("saving a checkpoint")
 	}
 	head.Revision = w.Revision()
 	r.held.Head = head
@@ -106,21 +118,18 @@ func (r *Run) End(ctx context.Context, e Ending) error {
 		return err
 	}
 	h := r.held
-	h.Head.Manifest = manifest
+	h.Head.Manifest, h.Head.Previous = manifest, nil // what failed before is in the transcript now
 	return r.end(ctx, h, e)
 }
 
 // Abandon ends the turn without saving the transcript further: the way out when a store does not answer or the time is
-// short. What the owner said is kept for the next turn by the failure it leaves.
+// short. What the owner said is kept for the next turn by the failure it leaves. It returns nil also when an end that
+// was tried before, and of which nobody heard, turns out to have happened.
 func (r *Run) Abandon(ctx context.Context, e Ending) error {
 	h := r.held
-	if r.blobs == nil { // it broke before the session's head was read, which the end writes
-		head, err := r.desk.head(ctx, h.Turn.Session)
-		if err != nil {
-			return err
-		}
-		head.Thread = h.Turn.Thread
-		h.Head = head
+	var err error
+	if h.Head, err = r.desk.head(ctx, h.Turn.Session); err != nil { // as stored: a checkpoint's outcome may be unknown
+		return err
 	}
 	return r.end(ctx, h, e)
 }
@@ -130,34 +139,74 @@ func (r *Run) end(ctx context.Context, h Held, e Ending) error {
 	if err != nil {
 		return err
 	}
+	w := r.desk.write(e.At, ops)
+	r.ends = append(r.ends, w.Revision())
 	// A crash before this write leaves a running turn without a lease-holder, to be buried; after it, a reply in the
 	// outbox with its due mark, to be sent by whoever looks next.
-	return r.fenced(ctx, r.desk.write(e.At, ops), "ending a turn")
+	failed, err := r.write(ctx, w)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ending a turn: %w", err)
+	case failed != nil && !r.ended(failed):
+		return fenced("ending a turn")
+	}
+	return nil
+}
+
+// ended reports whether the fence or the turn is as an end of ours left it.
+func (r *Run) ended(failed *table.ConditionError) bool {
+	return slices.ContainsFunc(failed.Failed, func(f table.Failed) bool {
+		return f.Item != nil && slices.Contains(r.ends, f.Item.Revision)
+	})
 }
 
 // Renew shows that the worker is alive until now + LeaseTerm. ErrFenced means that the turn is not ours any more.
 func (r *Run) Renew(ctx context.Context, now time.Time) error {
-	next := r.lease
-	next.Until = now.Add(LeaseTerm)
-	w := r.desk.write(now, []table.Op{next.put(r.held.Turn.Session, table.At(r.lease.Revision))})
-	if err := r.fenced(ctx, w, "renewing a lease"); err != nil {
-		return err
+	for range renewals {
+		next := r.lease
+		next.Until = now.Add(LeaseTerm)
+		w := r.desk.write(now, []table.Op{next.put(r.held.Turn.Session, table.At(r.lease.Revision))})
+		failed, err := r.write(ctx, w)
+		if err != nil {
+			return fmt.Errorf("renewing a lease: %w", err)
+		}
+		if failed == nil {
+			next.Revision = w.Revision()
+			r.lease = next
+			return nil
+		}
+		if !r.adopt(failed.Failed[0].Item) {
+			break
+		}
 	}
-	next.Revision = w.Revision()
-	r.lease = next
-	return nil
+	return fenced("renewing a lease")
+}
+
+// renewals bounds how many attempts of ours, each arriving late, a renewal can find in its way.
+const renewals = 3
+
+// adopt takes the lease that stands there for ours if it is of our epoch, under which nobody else renews: an earlier
+// renewal was applied and nobody heard of it.
+func (r *Run) adopt(item *table.Item) bool {
+	var l Lease
+	revision, err := table.Decode(item, &l)
+	if err != nil || revision == "" || l.Epoch != r.lease.Epoch {
+		return false
+	}
+	r.lease.Revision, r.lease.Until = revision, l.Until
+	return true
 }
 
 // Until is when the lease runs out, as last renewed.
 func (r *Run) Until() time.Time { return r.lease.Until }
 
-func (r *Run) fenced(ctx context.Context, w table.Write, doing string) error {
+// write settles a write; a condition that did not hold is returned beside the error.
+func (r *Run) write(ctx context.Context, w table.Write) (*table.ConditionError, error) {
 	err := table.Apply(ctx, r.desk.Table, w)
-	if _, failed := errors.AsType[*table.ConditionError](err); failed {
-		return fault.As(fault.Drop, fmt.Errorf("%s: %w", doing, ErrFenced))
+	if failed, ok := errors.AsType[*table.ConditionError](err); ok {
+		return failed, nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
+	return nil, err
 }
+
+func fenced(doing string) error { return fault.As(fault.Drop, fmt.Errorf("%s: %w", doing, ErrFenced)) }
