@@ -94,10 +94,10 @@ func BenchmarkCheckpoint(b *testing.B) {
 const stretch = 64
 
 func checkpoint(b *testing.B, entries int) {
-	records, objects := &tabletest.Fake{}, &blobtest.Fake{}
 	var table, blob int64
 	for b.Loop() {
 		b.StopTimer()
+		records, objects := &tabletest.Fake{}, &blobtest.Fake{} // each operation begins at the same length
 		run := grown(b, records, objects, entries)
 		beforeTable, beforeBlob := records.Calls().Bytes, objects.Calls().Bytes
 		b.StartTimer()
