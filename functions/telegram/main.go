@@ -20,6 +20,10 @@ func main() {
 		log.ErrorContext(ctx, "starting", slog.Any("error", err))
 		os.Exit(1)
 	}
+	if d.Settings.Bot == 0 {
+		log.ErrorContext(ctx, "starting: no bot is named; deploy with -c telegram-bot=DIGITS, those before the colon of its token")
+		os.Exit(1)
+	}
 	lambda.Start(handler{
 		secrets:  d.Secrets,
 		receiver: telegram.Receiver{Bot: d.Settings.Bot, Door: d.Inbox()},

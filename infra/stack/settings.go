@@ -43,7 +43,7 @@ var defaults = map[string]string{
 	"mapping":       "on",
 	"concurrency":   "20",
 	"without":       "",
-	"model":         "",
+	"model":         "anthropic:claude-sonnet-5-5", // as the code has it where only a key of Anthropic is there
 	"model-url":     "",
 	"telegram-api":  "",
 	"telegram-bot":  "",

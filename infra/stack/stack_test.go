@@ -200,6 +200,7 @@ func environmentCheck(t *testing.T, m template) {
 			"BOBBIN_BUCKET":    object{"Ref": bucket},
 			"BOBBIN_QUEUE_URL": object{"Ref": queue},
 			"BOBBIN_SECRETS":   "/bobbin/main/",
+			"BOBBIN_MODEL":     defaults["model"],
 		}), at(p, "Environment", "Variables"))
 	}
 }
@@ -270,7 +271,7 @@ func policyCheck(t *testing.T, m template) {
 // wanted lists the function's actions as the table of grants has them, sorted.
 func wanted(f grant.Function) []string {
 	var actions []string
-	for _, g := range grant.For(grant.All(), f) {
+	for _, g := range grant.For(grant.ForModel(grant.All(), defaults["model"]), f) {
 		actions = append(actions, strings.TrimSuffix(g.Action+" on "+string(g.On)+" "+string(g.Secret), " "))
 	}
 	slices.Sort(actions)
