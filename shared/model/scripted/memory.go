@@ -56,14 +56,15 @@ func asking(before string) bool {
 	return strings.HasPrefix(before, "what") || strings.HasPrefix(before, "who")
 }
 
-// asciiLower keeps the length of s, so that places in one are places in the other.
+// asciiLower lowers a to z only, byte by byte, so that places in one are places in the other.
 func asciiLower(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + ('a' - 'A')
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
 		}
-		return r
-	}, s)
+	}
+	return string(b)
 }
 
 // said lists the owner's messages before the place, oldest first.

@@ -268,7 +268,7 @@ func TestAnythingElseIsAnsweredHonestly(t *testing.T) {
 }
 
 func FuzzAnyTextIsAnsweredWithoutPanic(f *testing.F) {
-	for _, s := range []string{"", "say", "my  is ", "call a {", "then\nthen", "fail temporary x", "İ my İ is x", "repeat 99 a", "[x]"} {
+	for _, s := range []string{"", "say", "my  is ", "call a {", "then\nthen", "fail temporary x", "İ my İ is x", "mY \xb0 is 0", "repeat 99 a", "[x]"} {
 		f.Add(s, "my name is X")
 	}
 	f.Fuzz(func(t *testing.T, text, before string) {
