@@ -28,16 +28,24 @@ const noModel = "No model is set up, so a scripted one answers, which only follo
 // nameTimeout bounds how long the terminal waits for the bot's name; nothing else does.
 const nameTimeout = 5 * time.Second
 
+// checkTimeout bounds how long the provider is given to say whether key and model can be right.
+const checkTimeout = 15 * time.Second
+
 func run(ctx context.Context, env config.Lookup) error {
 	settings, err := env.Local()
 	if err != nil {
 		return err
 	}
 	secrets := env.Secrets()
-	answering, about, err := openModel(ctx, settings.Shared, secrets)
+	chosen, note, err := chooseModel(ctx, settings.Shared, secrets)
 	if err != nil {
 		return err
 	}
+	answering, err := provider.Open(chosen)
+	if err != nil {
+		return err
+	}
+	about := describe(answering.Info(), note)
 	bot, err := openTelegram(ctx, settings, secrets)
 	if err != nil {
 		return err
@@ -48,6 +56,11 @@ func run(ctx context.Context, env config.Lookup) error {
 	}
 	s, err := server.Open(ctx, server.Settings{
 		Local: settings, Model: answering, About: about, Telegram: bot,
+		Check: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+			defer cancel()
+			return provider.Check(ctx, chosen)
+		},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
 	if err != nil {
@@ -57,34 +70,34 @@ func run(ctx context.Context, env config.Lookup) error {
 	return s.Run(ctx)
 }
 
-// openModel opens the model that was chosen, or that the keys choose, or a local Ollama's, or the scripted one.
-func openModel(ctx context.Context, s config.Shared, secrets secret.Store) (model.Model, web.About, error) {
+// chooseModel settles on the model that was chosen, or that the keys choose, or a local Ollama's, or the scripted one,
+// with a note for the owner if it is that for want of a better.
+func chooseModel(ctx context.Context, s config.Shared, secrets secret.Store) (provider.Settings, string, error) {
 	p := provider.Settings{Choice: s.Model, URL: s.ModelURL}
 	var err, otherErr error
 	p.AnthropicKey, err = optional(ctx, secrets, config.AnthropicKey)
 	p.OpenAIKey, otherErr = optional(ctx, secrets, config.OpenAIKey)
 	if err := errors.Join(err, otherErr); err != nil {
-		return nil, web.About{}, err
+		return p, "", err
 	}
-	note := ""
 	if p.Choice == "" && p.URL != "" {
-		return nil, web.About{}, errors.New("BOBBIN_MODEL_URL is set without BOBBIN_MODEL: " +
+		return p, "", errors.New("BOBBIN_MODEL_URL is set without BOBBIN_MODEL: " +
 			"say which model to ask there, for example BOBBIN_MODEL=openai:NAME")
 	}
 	if p.Provider() == "" {
 		p.Choice = provider.Detect(ctx, p)
 	}
 	if p.Provider() == "" {
-		p.Choice, note = provider.Scripted, noModel
+		p.Choice = provider.Scripted
+		return p, noModel, nil
 	}
-	m, err := provider.Open(p)
-	if err != nil {
-		return nil, web.About{}, err
+	return p, "", nil
+}
+
+func describe(m model.Info, note string) web.About {
+	return web.About{
+		Version: version, Model: m.Provider + ":" + m.Name, Scripted: m.Provider == scripted.Provider, Note: note,
 	}
-	info := m.Info()
-	return m, web.About{
-		Version: version, Model: info.Provider + ":" + info.Name, Scripted: info.Provider == scripted.Provider, Note: note,
-	}, nil
 }
 
 func openTelegram(ctx context.Context, s config.Local, secrets secret.Store) (*server.Telegram, error) {

@@ -49,7 +49,10 @@ type Settings struct {
 	Model    model.Model
 	About    web.About
 	Telegram *Telegram // nil without a bot
-	Log      *slog.Logger
+	// Check, if set, asks once, while the server is running already, whether the settings can be right; its error ends
+	// the server.
+	Check func(context.Context) error
+	Log   *slog.Logger
 }
 
 // Server is the one process. Make it with Open.
@@ -70,8 +73,11 @@ type Server struct {
 // Open opens the store and the page's address. Errors are one line that says what to do.
 func Open(ctx context.Context, s Settings) (*Server, error) {
 	store, err := bolt.Open(s.Data) //nolint:contextcheck // what it cleans up outlives the caller
-	if err != nil {
-		return nil, err
+	switch {
+	case errors.Is(err, bolt.ErrLocked):
+		return nil, fmt.Errorf("%w: stop the Bobbin that runs on it, or set BOBBIN_DATA to another folder", err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: set BOBBIN_DATA to a folder that can be read and written", err)
 	}
 	srv := &Server{settings: s, store: store}
 	if err := srv.open(ctx); err != nil {
@@ -180,6 +186,9 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	start(s.serve)
+	if s.settings.Check != nil {
+		start(s.settings.Check)
+	}
 	start(s.work)
 	start(s.sweep)
 	if s.settings.Telegram != nil {

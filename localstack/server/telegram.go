@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram"
 	"github.com/bobbin-agent/bobbin/shared/config"
@@ -47,16 +49,25 @@ func (t *Telegram) webhook(door telegram.Door, log *slog.Logger) telegram.Webhoo
 	return telegram.Webhook{Secret: t.secret, Receiver: t.receiver(door, log)}
 }
 
-// run fetches updates, unless they come to the webhook.
+// run fetches updates, unless they come to the webhook. Its error says what is wrong with the settings.
 func (t *Telegram) run(ctx context.Context, door telegram.Door, log *slog.Logger) error {
 	if t.secret != "" {
-		return nil
+		return t.check(ctx)
 	}
 	poll := telegram.Poll{Client: t.client, Receiver: t.receiver(door, log), Report: func(err error) {
 		log.WarnContext(ctx, "fetching updates", slog.Any("error", err))
 	}}
 	if err := poll.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
+	}
+	return nil
+}
+
+// check tries the token. Only Telegram's own refusal is an error.
+func (t *Telegram) check(ctx context.Context) error {
+	_, err := t.client.GetMe(ctx)
+	if refused, ok := errors.AsType[*telegram.APIError](err); ok && refused.Code == http.StatusUnauthorized {
+		return fmt.Errorf("the bot's token is refused: set BOBBIN_TELEGRAM_TOKEN to the one that @BotFather gives (%w)", err)
 	}
 	return nil
 }

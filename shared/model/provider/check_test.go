@@ -1,0 +1,51 @@
+package provider
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestOnlyTheProvidersOwnWordAgainstKeyOrModelIsAnError(t *testing.T) {
+	t.Parallel()
+	const key = "sk-invented-key-0001"
+	for name, c := range map[string]struct {
+		choice string
+		status int
+		body   string
+		want   string // part of the error; "" for none
+	}{
+		"a good model":           {"openai:gpt-x", 200, `{"id":"gpt-x","object":"model"}`, ""},
+		"a refused key":          {"openai:gpt-x", 401, `{"error":{"message":"Incorrect API key provided: ` + key + `","code":"invalid_api_key"}}`, "set OPENAI_API_KEY"},
+		"a refused key, other":   {"anthropic:claude-x", 401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, "set ANTHROPIC_API_KEY"},
+		"an unknown model":       {"openai:gpt-x", 404, `{"error":{"message":"The model 'gpt-x' does not exist","code":"model_not_found"}}`, "set BOBBIN_MODEL"},
+		"an unknown model, too":  {"anthropic:claude-x", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: claude-x"}}`, "set BOBBIN_MODEL"},
+		"no list of models":      {"openai:gpt-x", 404, "404 page not found", ""},
+		"no list, in JSON":       {"openai:gpt-x", 404, `{"error":{"message":"Invalid URL (GET /models)"}}`, ""},
+		"a server in trouble":    {"openai:gpt-x", 500, `{"error":{"message":"gpt-x is unwell"}}`, ""},
+		"nothing to ask":         {"scripted", 500, "", ""},
+		"a proxy that wants in":  {"openai:gpt-x", 401, "<html>log in</html>", ""},
+		"a local model not here": {"ollama:nosuch", 404, `{"error":{"message":"model \"nosuch\" not found, try pulling it first"}}`, "set BOBBIN_MODEL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			t.Cleanup(server.Close)
+			err := Check(t.Context(), Settings{Choice: c.choice, URL: server.URL, AnthropicKey: key, OpenAIKey: key})
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("got %v, want none", err)
+			case c.want != "" && (!errors.Is(err, ErrSetting) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got %v, want it to say %q", err, c.want)
+			case err != nil && strings.Contains(err.Error(), key):
+				t.Errorf("the key is in the error: %v", err)
+			}
+		})
+	}
+}
