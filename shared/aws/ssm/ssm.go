@@ -32,9 +32,9 @@ type Store struct {
 
 var _ secret.Store = (*Store)(nil)
 
-// entry is one secret. Its lock is held while asking, so that several who want it at once ask once.
+// entry is one secret. Whoever asks has the turn, so that several who want it at once ask once.
 type entry struct {
-	mu    sync.Mutex
+	turn  chan struct{} // holds one token while somebody has it
 	value string
 	until time.Time
 }
@@ -51,10 +51,14 @@ func New(cfg aws.Config, prefix string) *Store {
 
 // Get is secret.Store's. That a secret is missing is not kept.
 func (s *Store) Get(ctx context.Context, name string) (string, error) {
-	known, _ := s.known.LoadOrStore(name, new(entry))
+	known, _ := s.known.LoadOrStore(name, &entry{turn: make(chan struct{}, 1)})
 	e := known.(*entry)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("%w: waiting for parameter %s%s: %w", secret.ErrRefused, s.prefix, name, ctx.Err())
+	}
 	if time.Now().Before(e.until) {
 		return e.value, nil
 	}
