@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -64,9 +63,9 @@ func openModel(ctx context.Context, d *deployment.Deployment) (model.Model, erro
 	var err error
 	switch s.Provider() {
 	case anthropic.Provider:
-		s.AnthropicKey, err = optional(ctx, d.Secrets, config.AnthropicKey)
+		s.AnthropicKey, err = secret.Optional(ctx, d.Secrets, config.AnthropicKey)
 	case openai.Provider:
-		s.OpenAIKey, err = optional(ctx, d.Secrets, config.OpenAIKey)
+		s.OpenAIKey, err = secret.Optional(ctx, d.Secrets, config.OpenAIKey)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the key of the model: %w", err)
@@ -89,13 +88,4 @@ func openTelegram(ctx context.Context, d *deployment.Deployment) (*telegram.Chan
 	}
 	rate := telegram.Rate{PerSecond: d.Settings.Rate.InAll, ChatPerSecond: d.Settings.Rate.PerChat}
 	return &telegram.Channel{Client: client, Pace: telegram.NewPace(rate)}, nil
-}
-
-// optional is a secret that need not be there: a server of one's own may want no key.
-func optional(ctx context.Context, secrets secret.Store, name string) (string, error) {
-	value, err := secrets.Get(ctx, name)
-	if errors.Is(err, secret.ErrNotFound) {
-		return "", nil
-	}
-	return value, err
 }

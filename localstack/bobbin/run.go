@@ -75,8 +75,8 @@ func run(ctx context.Context, env config.Lookup) error {
 func chooseModel(ctx context.Context, s config.Shared, secrets secret.Store) (provider.Settings, string, error) {
 	p := provider.Settings{Choice: s.Model, URL: s.ModelURL}
 	var err, otherErr error
-	p.AnthropicKey, err = optional(ctx, secrets, config.AnthropicKey)
-	p.OpenAIKey, otherErr = optional(ctx, secrets, config.OpenAIKey)
+	p.AnthropicKey, err = secret.Optional(ctx, secrets, config.AnthropicKey)
+	p.OpenAIKey, otherErr = secret.Optional(ctx, secrets, config.OpenAIKey)
 	if err := errors.Join(err, otherErr); err != nil {
 		return p, "", err
 	}
@@ -108,20 +108,11 @@ func openTelegram(ctx context.Context, s config.Local, secrets secret.Store) (*s
 	if err != nil {
 		return nil, err
 	}
-	hook, err := optional(ctx, secrets, config.TelegramSecret)
+	hook, err := secret.Optional(ctx, secrets, config.TelegramSecret)
 	if err != nil {
 		return nil, err
 	}
 	return server.NewTelegram(s.Shared, token, hook)
-}
-
-// optional is a secret that need not be there.
-func optional(ctx context.Context, secrets secret.Store, name string) (string, error) {
-	value, err := secrets.Get(ctx, name)
-	if errors.Is(err, secret.ErrNotFound) {
-		return "", nil
-	}
-	return value, err
 }
 
 // greet says in the terminal what runs where, and how to get at it.

@@ -22,3 +22,12 @@ type Store interface {
 	// cache of up to five minutes. Errors wrap ErrNotFound or ErrRefused and never hold a value.
 	Get(ctx context.Context, name string) (string, error)
 }
+
+// Optional reads a secret that need not be there; "" if it is not.
+func Optional(ctx context.Context, from Store, name string) (string, error) {
+	value, err := from.Get(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	}
+	return value, err
+}
