@@ -17,7 +17,7 @@ import (
 const (
 	// sendTimeout bounds one call of a channel; holdTerm is how long a sender counts as alive after it began a part.
 	sendTimeout = 30 * time.Second
-	holdTerm    = 45 * time.Second
+	holdTerm    = 35 * time.Second
 	// lookRows is how many rows are read together.
 	lookRows = 4
 )
@@ -91,6 +91,9 @@ func (f *flush) step(ctx context.Context) (bool, error) {
 	}
 	now := time.Now()
 	if f.held(h, now) {
+		if len(rows) > 0 {
+			f.report.Again = h.Until.Sub(now) // should that sender have died
+		}
 		return false, nil
 	}
 	if len(rows) == 0 {
@@ -211,6 +214,10 @@ func (f *flush) failed(ctx context.Context, h head, row Row, last bool, err erro
 			table.Delete(headKey(f.conversation), table.At(h.revision)),
 		}))
 	case fault.GiveUp:
+		if row.Sending > 1 {
+			f.report.Lost++
+			return true, f.settle(ctx, h, row, last, thread.Lost, "It may have arrived; sending it again was refused: "+err.Error())
+		}
 		f.report.Refused++
 		return true, f.settle(ctx, h, row, last, thread.Refused, err.Error())
 	case fault.Unknown:
@@ -231,20 +238,27 @@ func (f *flush) settle(ctx context.Context, h head, row Row, last bool, state th
 	if last && h.revision != "" {
 		ops = append(ops, table.Delete(headKey(f.conversation), table.At(h.revision)))
 	}
-	err := table.Apply(ctx, f.Table, f.write(ops))
-	var failed *table.ConditionError
-	if errors.As(err, &failed) && replaceRefs(ops, failed) {
-		err = f.apply(ctx, f.write(ops))
-	} else if failed != nil {
-		err = errRaced
-	}
-	if err != nil {
+	if err := f.applyReplacing(ctx, ops); err != nil {
 		return err
 	}
 	if f.Changed != nil && row.Thread != "" {
 		f.Changed(row.Thread, row.told(state, reason))
 	}
 	return nil
+}
+
+// applyReplacing writes the operations, in place of what references are there already. A store may name one at a time.
+func (f *flush) applyReplacing(ctx context.Context, ops []table.Op) error {
+	for {
+		err := table.Apply(ctx, f.Table, f.write(ops))
+		failed, raced := errors.AsType[*table.ConditionError](err)
+		if !raced {
+			return err
+		}
+		if !replaceRefs(ops, failed) {
+			return errRaced
+		}
+	}
 }
 
 // replaceRefs lets the write replace references that are there already, and reports whether they were all that failed.
