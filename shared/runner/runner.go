@@ -96,7 +96,8 @@ func (r *Runner) claim(ctx context.Context, d queue.Delivery, up wake.Up, shorte
 		now := time.Now()
 		switch turn.Decide(view, now) {
 		case turn.Idle:
-			return nil, Done, nil
+			verdict, err := r.idle(ctx, d, up)
+			return nil, verdict, err
 		case turn.Busy:
 			verdict, err := r.busy(ctx, d, view.Remaining(now))
 			return nil, verdict, err
@@ -115,6 +116,22 @@ func (r *Runner) claim(ctx context.Context, d queue.Delivery, up wake.Up, shorte
 		}
 	}
 	return nil, 0, fmt.Errorf("claiming a turn of session %s: the session kept changing", up.Session)
+}
+
+// idle sees to a session that has nothing to run. A wake-up that had been delivered before may be that of a worker who
+// died after it had ended the turn and before it had sent what the turn said.
+func (r *Runner) idle(ctx context.Context, d queue.Delivery, up wake.Up) (Verdict, error) {
+	if d.Receives <= 1 {
+		return Done, nil
+	}
+	conversation, err := r.Desk.Conversation(ctx, up.Session)
+	if err != nil {
+		return 0, err
+	}
+	if conversation == "" {
+		return Done, nil
+	}
+	return r.deliver(ctx, d, conversation)
 }
 
 // busy leaves a session alone whose turn has a live worker. A wake-up that had been delivered before may be that very

@@ -112,7 +112,10 @@ func script(rng *rand.Rand, name string) string {
 	case 1:
 		fmt.Fprintf(&b, "fail other broken %s\n", name)
 	}
-	fmt.Fprintf(&b, "say %s%s", name, strings.Repeat(" and so on", rng.IntN(3)*rng.IntN(20)))
+	b.WriteString("say " + name)
+	for i := range rng.IntN(3) * rng.IntN(20) {
+		fmt.Fprintf(&b, " and-%s-so-on-%d", name, i) // every part of a long reply names its letter
+	}
 	return b.String()
 }
 

@@ -41,6 +41,7 @@ type process struct {
 	ctx        context.Context //nolint:containedctx // the life of the process
 	end        context.CancelFunc
 	gone       atomic.Bool
+	extended   int // how often it has shown a sign of life
 	lanes      int // wake-ups taken so far; the scheduler's alone
 
 	// The scheduler's alone.
@@ -178,6 +179,10 @@ func (p *process) look(ctx context.Context, k kind, key string) (verdict, bool) 
 func (w *world) kill(p *process, pause time.Duration) {
 	if p.gone.Swap(true) {
 		return
+	}
+	if w.killed != nil {
+		w.killed.Running = w.audit.running() > 0
+		w.killed.Silent = p.role == worker && p.extended == 0
 	}
 	p.end()
 	w.gate.clear(p)

@@ -59,7 +59,10 @@ type leaseSeam struct {
 
 // Extend keeps the wake-up hidden.
 func (s leaseSeam) Extend(ctx context.Context, d time.Duration) error {
-	return s.change(ctx, extend, func(now time.Time) { s.hold.hide(now.Add(d), true) })
+	return s.change(ctx, extend, func(now time.Time) {
+		s.hold.hide(now.Add(d), true)
+		s.extended++
+	})
 }
 
 // GiveBack shows it again after d.

@@ -73,6 +73,7 @@ type Death struct {
 	Call     string        // what it was doing
 	At       time.Duration // since the beginning
 	Running  bool          // a turn was running
+	Silent   bool          // it was a worker that had not given any sign of life yet
 	Told     string        // what the owner was told first: "reply", "notice", or "" for nothing
 	ToldAt   time.Duration // since the beginning
 	Messages int           // how many the owner got

@@ -120,10 +120,7 @@ func (w *world) appointed(c *call) (verdict, bool) {
 	if w.counted != k.Call {
 		return verdict{}, false
 	}
-	w.killed = &Death{
-		Role: c.process.role.String(), Call: c.kind.String() + " " + c.key, At: w.elapsed(),
-		Running: w.audit.running() > 0,
-	}
+	w.killed = &Death{Role: c.process.role.String(), Call: c.kind.String() + " " + c.key, At: w.elapsed()}
 	v := verdict{fate: killBefore, pause: time.Second + jitter(w.rng, time.Second)}
 	if k.After {
 		v.fate = killAfter

@@ -67,11 +67,28 @@ func (s *witness) acted(lane string, c tool.Call) {
 func (s *witness) received(lane string, to channel.Route, part channel.Part) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deliveries = append(s.deliveries, delivery{
+	d := delivery{
 		lane: lane, conversation: to.Key(), letter: to.ReplyTo, text: part.Plain, at: s.world.elapsed(),
 		doubt: isDoubt(part.Plain),
-	})
+	}
+	if to.ReplyTo == "" && !d.doubt { // the first part of a reply names what it answers; the others do in their text
+		d.letter = nameIn(part.Plain)
+		s.attribute(d)
+	}
+	s.deliveries = append(s.deliveries, d)
 	return externalID(len(s.deliveries))
+}
+
+// attribute finds out whose the line of doubt is that the lane sent last: that of the part which follows.
+func (s *witness) attribute(d delivery) {
+	for i := len(s.deliveries) - 1; i >= 0; i-- {
+		if e := &s.deliveries[i]; e.lane == d.lane {
+			if e.doubt && e.letter == "" {
+				e.letter = d.letter
+			}
+			return
+		}
+	}
 }
 
 // wellFormed reports why a provider would refuse the messages: they alternate, beginning with the user, none is empty,

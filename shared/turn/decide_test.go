@@ -228,7 +228,7 @@ func TestEndMovesTheFenceAndTellsTheOwnerInOneWrite(t *testing.T) {
 	}
 	wantTurn := held().Turn
 	wantTurn.Status, wantTurn.Ended = Succeeded, at
-	wantHead := Head{Thread: "t", Manifest: held().Head.Manifest, Told: at}
+	wantHead := Head{Thread: "t", Manifest: held().Head.Manifest, Told: at, Conversation: "telegram-1:7"}
 	for name, diff := range map[string]string{
 		"fence": cmp.Diff(Fence{Epoch: 5}, put[Fence](t, ops, FenceKey("s"))),
 		"turn":  cmp.Diff(wantTurn, put[Turn](t, ops, HeadKey("u"))),

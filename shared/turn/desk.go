@@ -75,6 +75,13 @@ func (d *Desk) Next(ctx context.Context, session id.Session) (*Entry, error) {
 	return &e, nil
 }
 
+// Conversation reads where the session's last message to its owner went, as a route's key; "" if there is none that had
+// to be sent.
+func (d *Desk) Conversation(ctx context.Context, session id.Session) (string, error) {
+	h, err := d.head(ctx, session)
+	return h.Conversation, err
+}
+
 // Claim starts the oldest queued turn of the view. ErrRaced means to look again.
 func (d *Desk) Claim(ctx context.Context, v View, now time.Time) (*Run, error) {
 	ops, t, fence, lease := claim(v, d.Holder, now)

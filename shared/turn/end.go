@@ -45,7 +45,7 @@ func End(h Held, e Ending) ([]table.Op, error) {
 		}
 	}
 	if e.Text != "" {
-		head.Told = after(t, head.Told, e.At)
+		head.Told, head.Conversation = after(t, head.Told, e.At), sentTo(t)
 	}
 	ops := []table.Op{
 		Fence{Epoch: h.Fence.Epoch}.put(t.Session, table.At(h.Fence.Revision)),
@@ -88,6 +88,14 @@ const (
 
 // ReplyID is the ID of the one message that ends a turn.
 func ReplyID(t id.Turn) id.Message { return id.Message(id.From("reply", string(t))) }
+
+// sentTo is the conversation in which the turn's message must be sent; "" when storing is delivering.
+func sentTo(t Turn) string {
+	if t.Route.Stored() {
+		return ""
+	}
+	return t.Route.Key()
+}
 
 // after is when a message to the owner stands in the conversation: now, but behind what it answers and behind the last
 // one of its session, whatever the clocks of two workers say.

@@ -1,0 +1,70 @@
+package sim_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/sim"
+)
+
+// oneTool is a message that takes a tool and then a reply.
+const oneTool = "call act {\"letter\":\"#m0.\",\"ms\":2000}\nthen\nwait 1s\nsay #m0. done"
+
+// TestDeathAtEveryCall kills the process that makes it at every call of the life of one message, from its acceptance to
+// its delivery, before the call is done and after: the owner always gets exactly one answer or notice, and soon.
+func TestDeathAtEveryCall(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	for call := 1; ; call++ {
+		for _, after := range []bool{false, true} {
+			worst := worstDeath(t, sim.Kill{Call: call, After: after})
+			if worst == nil {
+				t.Logf("%d calls\n%s", call-1, table.String())
+				return
+			}
+			fmt.Fprintf(&table, "%2d %-6s %-8s %-7s told %7v later: %d %-7s %s\n", call, map[bool]string{true: "after", false: "before"}[after],
+				worst.Role, map[bool]string{true: "running"}[worst.Running], late(worst).Round(time.Millisecond), worst.Messages,
+				worst.Told, worst.Call)
+		}
+	}
+}
+
+// worstDeath runs the world several times, the reaper's minute beginning at another time in each, and returns the death
+// after which it took longest; nil when the life of the message has no such call.
+func worstDeath(t *testing.T, k sim.Kill) *sim.Death {
+	t.Helper()
+	var worst *sim.Death
+	for seed := range uint64(12) {
+		r := sim.Play(t, sim.Setup{Seed: seed + 1, Calm: true, Script: oneTool, Kill: &k})
+		report(t, r)
+		if r.Killed == nil {
+			return nil
+		}
+		checkDeath(t, k, r.Killed)
+		if worst == nil || late(r.Killed) > late(worst) {
+			worst = r.Killed
+		}
+	}
+	return worst
+}
+
+func late(d *sim.Death) time.Duration { return max(d.ToldAt-d.At, 0) }
+
+// checkDeath holds an outcome to what the owner may expect. A worker that dies before it has given its first sign of
+// life leaves a turn that is queued and a wake-up that is hidden for as long as a function may run: that is for the
+// reaper's next minute.
+func checkDeath(t *testing.T, k sim.Kill, d *sim.Death) {
+	t.Helper()
+	limit := 45 * time.Second
+	if d.Silent {
+		limit = 75 * time.Second
+	}
+	switch {
+	case d.Told == "":
+		t.Errorf("%+v (%s): silence", k, d.Call)
+	case late(d) > limit:
+		t.Errorf("%+v (%s): the owner was told %v later", k, d.Call, late(d))
+	}
+}
