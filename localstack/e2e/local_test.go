@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/localstack/server"
+	"github.com/bobbin-agent/bobbin/shared/blob"
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
+	"github.com/bobbin-agent/bobbin/shared/config"
+	"github.com/bobbin-agent/bobbin/shared/local/bolt"
+	"github.com/bobbin-agent/bobbin/shared/model/provider"
+	"github.com/bobbin-agent/bobbin/shared/table"
+)
+
+// localPatience is far more than any scenario takes, but for a machine with much else to do.
+const localPatience = 30 * time.Second
+
+// inProcess is the one process of localstack/server, run inside the test.
+type inProcess struct {
+	*surroundings
+	choice provider.Settings
+	data   string
+
+	server *server.Server
+	stop   func()
+}
+
+// Each vendor's protocol is spoken to in a world of its own.
+func startInProcess(t *testing.T, choice string) *inProcess {
+	t.Helper()
+	w := &inProcess{surroundings: surround(t, localPatience), data: t.TempDir()}
+	w.choice = provider.Settings{Choice: choice, AnthropicKey: modelKey, OpenAIKey: modelKey, URL: w.vendor.OpenAIURL()}
+	if w.choice.Provider() == "anthropic" {
+		w.choice.URL = w.vendor.AnthropicURL()
+	}
+	w.start(t)
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+func (w *inProcess) start(t *testing.T) {
+	t.Helper()
+	model, err := provider.Open(w.choice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := config.Rate{InAll: -1, PerChat: -1}
+	bot, err := server.NewTelegram(config.Shared{TelegramAPI: w.bot.URL(), Rate: off}, telegramtest.Token, webhookSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // it ends with stop
+	w.server, err = server.Open(ctx, server.Settings{
+		Local: config.Local{Data: w.data, Address: "127.0.0.1:0", Workers: 8, HasToken: true},
+		Model: model, Telegram: bot, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.server.Run(ctx) }()
+	w.stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the server ended with: %v", err)
+		}
+		w.stop = func() {}
+	}
+	w.bot.SetWebhook(w.url()+"/telegram", webhookSecret)
+}
+
+func (w *inProcess) url() string { return "http://" + w.server.Address() }
+
+func (w *inProcess) code(t *testing.T, name string) string {
+	t.Helper()
+	codes, err := w.server.Pair(t.Context(), server.Pairing{Owner: name, Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return codes[0]
+}
+
+// browser needs no pairing: whoever reaches the page is its owner.
+func (w *inProcess) browser(t *testing.T) *browser {
+	t.Helper()
+	return &browser{url: w.url(), ctx: w.within(t)}
+}
+
+func (w *inProcess) anew(t *testing.T) {
+	t.Helper()
+	w.stop()
+	w.start(t)
+}
+
+// behind opens the store while nobody else has it.
+func (w *inProcess) behind(t *testing.T, do func(table.Table, blob.Blob)) {
+	t.Helper()
+	w.stop()
+	store, err := bolt.Open(w.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(store.Table(), store.Blob())
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.start(t)
+}

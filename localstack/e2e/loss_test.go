@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/blob"
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/inbox"
+	"github.com/bobbin-agent/bobbin/shared/model"
+	book "github.com/bobbin-agent/bobbin/shared/owner"
+	"github.com/bobbin-agent/bobbin/shared/prompt"
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/table"
+)
+
+// connection is the bot's, whose ID is that of telegramtest.Token.
+var connection = telegram.Connection(123456789)
+
+// forgetful is a queue that takes wake-ups and loses them.
+type forgetful struct{}
+
+func (forgetful) Send(context.Context, queue.Message) error { return nil }
+
+// A message was accepted a minute ago, by a process that died before it had sent the wake-up.
+func turnWithoutWakeUpIsStarted(t *testing.T, w world) {
+	p := owner(t, w)
+	w.(stored).behind(t, func(records table.Table, _ blob.Blob) {
+		ids, then, who := &id.Source{}, time.Now().Add(-time.Minute), strconv.FormatInt(p.id, 10)
+		door := &inbox.Inbox{Table: records, Queue: forgetful{}, Book: &book.Book{Table: records, IDs: ids}, IDs: ids}
+		receipt, err := door.Accept(p.ctx, then, inbox.Message{
+			Update: t.Name(), Sender: who, Sent: then, Text: "say better late",
+			Route: channel.Route{Connection: connection, Conversation: who},
+		})
+		if err != nil || receipt.Outcome != inbox.Accepted {
+			t.Fatalf("accepting: %+v, %v", receipt, err)
+		}
+	})
+	p.hears(t, "better late")
+	p.heardAll(t)
+}
+
+// A part of the transcript is gone: the conversation begins anew, and the model is told that it does.
+func lostTranscriptIsSaid(t *testing.T, w world) {
+	p := owner(t, w)
+	p.say("my name is Ada")
+	p.hearsOf(t, "Ada")
+	w.(stored).behind(t, func(records table.Table, objects blob.Blob) {
+		who, err := (&book.Book{Table: records}).Identify(p.ctx, connection, strconv.FormatInt(p.id, 10))
+		if err != nil || who == nil {
+			t.Fatalf("finding the person: %+v, %v", who, err)
+		}
+		parts, err := objects.List(p.ctx, "session/"+string(who.Thread)+"/", "") // the chat's session has the thread's ID
+		if err != nil || len(parts.Objects) == 0 {
+			t.Fatalf("listing the transcript: %d parts, %v", len(parts.Objects), err)
+		}
+		if err := objects.Delete(p.ctx, parts.Objects[0].Name); err != nil {
+			t.Fatal(err)
+		}
+	})
+	p.say("what is my name?")
+	p.hearsOf(t, "You have not told me")
+	if !noted(p.mind.wait(p.ctx, t, "what is my name?", 1), prompt.Restarted) {
+		t.Error("the model was not told that it starts without the conversation")
+	}
+	p.say("my name is Grace")
+	p.hearsOf(t, "Grace")
+	p.asks(t, "what is my name?", "Your name is Grace.")
+	p.heardAll(t)
+}
+
+// noted reports whether the request has a text in it.
+func noted(r model.Request, text string) bool {
+	for _, m := range r.Messages {
+		for _, b := range m.Blocks {
+			if strings.Contains(b.Text, text) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
+)
+
+// The fixed replies, as an owner reads them.
+const (
+	private     = "This agent is private. If it is yours, send /start followed by your pairing code."
+	paired      = "Paired. From now on this chat is yours: write to me whenever you like."
+	spent       = "That pairing code is not valid any more. You are paired already, so you need none here."
+	interrupted = "I was interrupted while working on this."
+)
+
+// person is someone with Telegram.
+type person struct {
+	*surroundings
+	ctx  context.Context //nolint:containedctx // a scenario's, which the person lives in
+	id   int64
+	told int // messages of the bot's that have been looked at
+}
+
+var people atomic.Int64
+
+// newcomer is someone whom Bobbin has never seen.
+func newcomer(t *testing.T, w world) *person {
+	t.Helper()
+	n := people.Add(1)
+	return &person{surroundings: w.around(), ctx: w.around().within(t), id: 5000 + n}
+}
+
+// owner is someone who is paired, the owner of a conversation of their own.
+func owner(t *testing.T, w world) *person {
+	t.Helper()
+	p := newcomer(t, w)
+	p.pair(t, w.code(t, t.Name()))
+	return p
+}
+
+func (p *person) pair(t *testing.T, code string) {
+	t.Helper()
+	p.asks(t, "/start "+code, paired)
+}
+
+func (p *person) say(text string) { p.bot.Say(p.id, text) }
+
+// next is the bot's next message.
+func (p *person) next(t *testing.T) telegramtest.Sent {
+	t.Helper()
+	sent, err := p.bot.WaitSent(p.ctx, p.id, p.told+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.told++
+	return sent[p.told-1]
+}
+
+// hears expects the bot's next message to be the text.
+func (p *person) hears(t *testing.T, text string) {
+	t.Helper()
+	if got := p.next(t).Text; got != text {
+		t.Errorf("heard %q, want %q", got, text)
+	}
+}
+
+// hearsOf expects the bot's next message to have something in it, and returns it.
+func (p *person) hearsOf(t *testing.T, part string) string {
+	t.Helper()
+	got := p.next(t).Text
+	if !strings.Contains(got, part) {
+		t.Errorf("heard %q, want something with %q", got, part)
+	}
+	return got
+}
+
+func (p *person) asks(t *testing.T, text, answer string) {
+	t.Helper()
+	p.say(text)
+	p.hears(t, answer)
+}
+
+// heardAll expects that the bot has said nothing that has not been looked at.
+func (p *person) heardAll(t *testing.T) {
+	t.Helper()
+	if sent := p.bot.Sent(p.id); len(sent) != p.told {
+		t.Errorf("the bot has said %d messages, want %d: %+v", len(sent), p.told, sent[min(p.told, len(sent)):])
+	}
+}
