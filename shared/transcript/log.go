@@ -62,9 +62,9 @@ func (l *Log) Append(e ...Entry) { l.entries = append(l.entries, e...) }
 // Unsaved reports whether there are entries that no checkpoint has saved.
 func (l *Log) Unsaved() bool { return len(l.entries) > l.saved }
 
-// Checkpoint uploads the unsaved entries as one part and returns the manifest that lists it, for the caller to commit
-// in its fenced write, and to confirm with Saved. With nothing unsaved it returns the manifest as it is. When the parts
-// are many, the same single upload absorbs them too.
+// Checkpoint uploads the unsaved entries as one part, unless they are very large, and returns the manifest that lists
+// it, for the caller to commit in its fenced write, and to confirm with Saved. With nothing unsaved it returns the
+// manifest as it is. When the parts are many, the same upload absorbs them too.
 func (l *Log) Checkpoint(ctx context.Context, b blob.Blob, epoch int64) (Manifest, error) {
 	if !l.Unsaved() {
 		return l.manifest, nil
@@ -74,16 +74,16 @@ func (l *Log) Checkpoint(ctx context.Context, b blob.Blob, epoch int64) (Manifes
 	if merged {
 		from, next = l.merge()
 	}
-	ref, err := upload(ctx, b, l.session, epoch, l.entries[from:])
-	// A crash here leaves a part that no manifest lists.
+	refs, err := upload(ctx, b, l.session, epoch, l.entries[from:])
+	// A crash here leaves parts that no manifest lists.
 	if err != nil {
 		return Manifest{}, err
 	}
 	if merged {
-		next.Chunks = append(slices.Clip(next.Chunks), ref)
+		next.Chunks = append(slices.Clip(next.Chunks), refs...)
 		return next, nil
 	}
-	next.Parts = append(slices.Clip(next.Parts), ref)
+	next.Parts = append(slices.Clip(next.Parts), refs...)
 	return next, nil
 }
 
@@ -110,20 +110,45 @@ func (l *Log) Saved(m Manifest) {
 // Manifest is the last one that was committed.
 func (l *Log) Manifest() Manifest { return l.manifest }
 
-func upload(ctx context.Context, b blob.Blob, session id.Session, epoch int64, entries []Entry) (Ref, error) {
+// upload saves the entries as one part, or as several where one would be too large.
+func upload(ctx context.Context, b blob.Blob, session id.Session, epoch int64, entries []Entry) ([]Ref, error) {
+	var refs []Ref
+	for len(entries) > 0 {
+		raw, n, err := encode(entries)
+		if err != nil {
+			return nil, err
+		}
+		ref, err := put(ctx, b, session, epoch, raw)
+		if err != nil {
+			return nil, err
+		}
+		ref.Entries = n
+		refs, entries = append(refs, ref), entries[n:]
+	}
+	return refs, nil
+}
+
+// encode writes entries until one more would be more than a chunk takes, at least one, and says how many.
+func encode(entries []Entry) ([]byte, int, error) {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
 	enc.SetEscapeHTML(false)
 	for i := range entries {
+		size := raw.Len()
 		if err := enc.Encode(&entries[i]); err != nil {
-			return Ref{}, fmt.Errorf("encoding a transcript part: %w", err)
+			return nil, 0, fmt.Errorf("encoding a transcript part: %w", err)
+		}
+		if i > 0 && raw.Len() > maxChunkBytes {
+			return raw.Bytes()[:size], i, nil
 		}
 	}
-	sum := sha256.Sum256(raw.Bytes())
-	ref := Ref{
-		Epoch: epoch, Hash: base64.RawURLEncoding.EncodeToString(sum[:8]), Entries: len(entries), Bytes: raw.Len(),
-	}
-	err := b.Put(ctx, ref.name(session), compress(raw.Bytes()))
+	return raw.Bytes(), len(entries), nil
+}
+
+func put(ctx context.Context, b blob.Blob, session id.Session, epoch int64, raw []byte) (Ref, error) {
+	sum := sha256.Sum256(raw)
+	ref := Ref{Epoch: epoch, Hash: base64.RawURLEncoding.EncodeToString(sum[:8]), Bytes: len(raw)}
+	err := b.Put(ctx, ref.name(session), compress(raw))
 	if err != nil && !errors.Is(err, blob.ErrExists) { // the same content under the same epoch: an attempt before this one
 		return Ref{}, fmt.Errorf("saving a transcript part: %w", err)
 	}
