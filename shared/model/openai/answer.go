@@ -1,15 +1,66 @@
 package openai
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
+	"io"
 	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/model/wire"
 )
+
+// chunk is one event of the stream. Fields that a server leaves out or sets to null stay zero.
+type chunk struct {
+	Choices []struct {
+		Index        int    `json:"index"`
+		Delta        delta  `json:"delta"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *usage          `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+// delta is what a chunk adds. The model's thoughts, which OpenAI does not show, are reasoning_content (DeepSeek,
+// llama.cpp) or reasoning (Ollama, vLLM, OpenRouter); they are only for showing, none of these wants them back.
+type delta struct {
+	Content          string      `json:"content"`
+	Refusal          string      `json:"refusal"`
+	ReasoningContent string      `json:"reasoning_content"`
+	Reasoning        string      `json:"reasoning"`
+	ToolCalls        []callDelta `json:"tool_calls"`
+}
+
+type callDelta struct {
+	Index    int    `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string    `json:"name"`
+		Arguments arguments `json:"arguments"`
+	} `json:"function"`
+}
+
+// arguments is JSON in a string, or in a few servers JSON itself.
+type arguments string
+
+// UnmarshalJSON takes both.
+func (a *arguments) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("{")) {
+		*a = arguments(data)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(a))
+}
+
+type usage struct {
+	PromptTokens        int `json:"prompt_tokens"`
+	CompletionTokens    int `json:"completion_tokens"`
+	PromptTokensDetails struct {
+		CachedTokens int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
 
 // answer collects the chunks of one stream.
 type answer struct {
@@ -24,14 +75,36 @@ type answer struct {
 
 // call is a tool call as it grows.
 type call struct {
-	index     int64
+	index     int
 	id, name  string
 	arguments strings.Builder
 }
 
-func (a *answer) add(c sdk.ChatCompletionChunk) {
-	if c.JSON.Usage.Valid() {
-		a.usage = usage(c.Usage)
+// read takes in the stream up to its end. It returns why the stream ended: io.ErrUnexpectedEOF where the server just
+// closed it.
+func (a *answer) read(body io.Reader) error {
+	for data, err := range wire.Events(body) {
+		if err != nil {
+			return err
+		}
+		if bytes.HasPrefix(data, []byte("[DONE]")) {
+			break
+		}
+		var c chunk
+		if err := json.Unmarshal(data, &c); err != nil {
+			return fmt.Errorf("decoding an event: %w", err)
+		}
+		if len(c.Error) > 0 && string(c.Error) != "null" {
+			return a.client.Event(data)
+		}
+		a.add(c)
+	}
+	return io.ErrUnexpectedEOF
+}
+
+func (a *answer) add(c chunk) {
+	if c.Usage != nil {
+		a.usage = c.Usage.ours()
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 { // more than one choice was not asked for
@@ -44,12 +117,13 @@ func (a *answer) add(c sdk.ChatCompletionChunk) {
 	}
 }
 
-func (a *answer) addDelta(d sdk.ChatCompletionChunkChoiceDelta) {
+func (a *answer) addDelta(d delta) {
+	if d.ReasoningContent == "" {
+		d.ReasoningContent = d.Reasoning
+	}
+	a.append(nil, model.DeltaThinking, d.ReasoningContent)
 	a.append(&a.text, model.DeltaText, d.Content)
 	a.append(&a.refusal, model.DeltaText, d.Refusal)
-	if a.show != nil {
-		a.append(&strings.Builder{}, model.DeltaThinking, reasoning(d))
-	}
 	for _, t := range d.ToolCalls {
 		a.addCall(t)
 	}
@@ -59,25 +133,15 @@ func (a *answer) append(to *strings.Builder, kind model.DeltaKind, text string) 
 	if text == "" {
 		return
 	}
-	to.WriteString(text)
+	if to != nil {
+		to.WriteString(text)
+	}
 	if a.show != nil {
 		a.show(model.Delta{Kind: kind, Text: text})
 	}
 }
 
-// reasoning returns what a server other than OpenAI shows of its model's thoughts: reasoning_content (DeepSeek,
-// llama.cpp) or reasoning (Ollama, vLLM, OpenRouter). It is only for showing; none of them wants it back.
-func reasoning(d sdk.ChatCompletionChunkChoiceDelta) string {
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		var s string
-		if f, ok := d.JSON.ExtraFields[name]; ok && json.Unmarshal([]byte(f.Raw()), &s) == nil && s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-func (a *answer) addCall(t sdk.ChatCompletionChunkChoiceDeltaToolCall) {
+func (a *answer) addCall(t callDelta) {
 	c := a.callFor(t)
 	if t.ID != "" {
 		c.id = t.ID
@@ -85,12 +149,12 @@ func (a *answer) addCall(t sdk.ChatCompletionChunkChoiceDeltaToolCall) {
 	if t.Function.Name != "" {
 		c.name = t.Function.Name
 	}
-	c.arguments.WriteString(t.Function.Arguments)
+	c.arguments.WriteString(string(t.Function.Arguments))
 }
 
 // callFor returns the call that a piece belongs to. The index says so; but some servers give every call index 0, so
 // that another ID, or a name after complete arguments, begins a new call too.
-func (a *answer) callFor(t sdk.ChatCompletionChunkChoiceDeltaToolCall) *call {
+func (a *answer) callFor(t callDelta) *call {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		c := a.calls[i]
 		if c.index != t.Index {
@@ -108,13 +172,9 @@ func (a *answer) callFor(t sdk.ChatCompletionChunkChoiceDeltaToolCall) *call {
 	return c
 }
 
-func usage(u sdk.CompletionUsage) model.Usage {
+func (u usage) ours() model.Usage {
 	cached := min(u.PromptTokensDetails.CachedTokens, u.PromptTokens)
-	return model.Usage{
-		Input:     int(u.PromptTokens - cached),
-		Output:    int(u.CompletionTokens),
-		CacheRead: int(cached),
-	}
+	return model.Usage{Input: u.PromptTokens - cached, Output: u.CompletionTokens, CacheRead: cached}
 }
 
 // response is the whole answer, once its finish reason has come.

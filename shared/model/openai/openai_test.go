@@ -86,6 +86,7 @@ func TestLooseServersAreUnderstood(t *testing.T) {
 			[]string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":""}},{"index":1,"id":"2","function":{"name":"b","arguments":""}}]}`, `"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{\"y\":1}"}}]}`, `"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`, `"delta":{},"finish_reason":"tool_calls"`},
 			"", []string{`a{"x":1}`, `b{"y":1}`}, model.StopTools,
 		},
+		{"arguments that are no string", []string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":{"x":1}}}]},"finish_reason":"tool_calls"`}, "", []string{`a{"x":1}`}, model.StopTools},
 		{"the same ID twice", []string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a"}},{"index":1,"id":"1","function":{"name":"b"}}]},"finish_reason":"tool_calls"`}, "", []string{"a{}", "b{}"}, model.StopTools},
 		{"the limit", []string{`"delta":{"content":"h"},"finish_reason":"length"`}, "h", nil, model.StopLength},
 		{"a refusal", []string{`"delta":{"refusal":"I can't."}`, `"delta":{},"finish_reason":"stop"`}, "I can't.", nil, model.StopRefused},
