@@ -6,6 +6,7 @@ package prompt
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
@@ -50,9 +51,12 @@ func circumstances(e turn.Entry) string {
 	return fmt.Sprintf("[%s, via %s]", e.Turn.Created.UTC().Format("Mon 2006-01-02 15:04 MST"), service)
 }
 
+// delimiter is what begins or ends a quote, however it is written.
+var delimiter = regexp.MustCompile(`(?i)<(/?quoted)`)
+
 // quoted delimits a third party's text. What would end the block early is taken apart.
 func quoted(s string) string {
-	s = strings.NewReplacer("<quoted", "<\u200bquoted", "</quoted", "</\u200bquoted").Replace(s)
+	s = delimiter.ReplaceAllString(s, "<\u200b$1")
 	return "<quoted>\n" + s + "\n</quoted>"
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	_ "time/tzdata" // the zones, for machines that have none, such as a function's
 
 	"github.com/bobbin-agent/bobbin/shared/tool"
 )
