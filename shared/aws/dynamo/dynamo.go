@@ -10,7 +10,7 @@
 //	e  N  expiry in seconds since 1970, the table's TTL attribute; missing for never
 //
 // Keys are text, so that people can read them in the console; DynamoDB orders text by the bytes of its UTF-8, as the
-// seam demands, and a key that is not UTF-8 is invalid here.
+// seam demands. So a scan from or to what is not UTF-8 is invalid here.
 //
 // A write is one TransactWriteItems whose token is the write's ID: DynamoDB knows it for ten minutes and does not apply
 // it twice, however often it is sent. The one exception is a lone put at a revision, a heartbeat for example: a plain
@@ -56,7 +56,7 @@ func New(cfg aws.Config, name string) *Table { return &Table{api: sdk.NewFromCon
 
 // Get is table.Table's.
 func (t *Table) Get(ctx context.Context, key table.Key) (*table.Item, error) {
-	if err := checkKey(key); err != nil {
+	if err := key.Validate(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
@@ -89,25 +89,14 @@ func (t *Table) Scan(ctx context.Context, q table.Query) (table.Page, error) {
 	return page(q, out)
 }
 
-// checkKey demands what the seam does, and text.
-func checkKey(key table.Key) error {
-	if err := key.Validate(); err != nil {
-		return err
-	}
-	return checkText(key.Partition, key.Sort)
-}
-
+// checkQuery demands what the seam does, and text.
 func checkQuery(q table.Query) error {
 	if err := q.Validate(); err != nil {
 		return err
 	}
-	return checkText(q.Partition, q.Prefix, q.After, q.Until)
-}
-
-func checkText(parts ...string) error {
-	for _, p := range parts {
-		if !utf8.ValidString(p) {
-			return fmt.Errorf("%w: the key %q is not UTF-8", table.ErrInvalid, p)
+	for _, key := range [...]string{q.Partition, q.Prefix, q.After, q.Until} {
+		if !utf8.ValidString(key) {
+			return fmt.Errorf("%w: the key %q is not UTF-8", table.ErrInvalid, key)
 		}
 	}
 	return nil

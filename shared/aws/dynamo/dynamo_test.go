@@ -25,7 +25,6 @@ import (
 
 // fake answers every call with the next of its errors; when they run out, with success.
 type fake struct {
-	api
 	errs  []error
 	calls []string
 }

@@ -41,8 +41,7 @@ func outcome(w table.Write, err error) (_ error, busy bool) {
 		"RequestLimitExceeded", "ThrottlingException":
 		return fmt.Errorf("%w: %w", table.ErrRefused, err), true
 	}
-	var answer smithy.APIError
-	if errors.As(err, &answer) && answer.ErrorFault() == smithy.FaultClient {
+	if answer, ok := errors.AsType[smithy.APIError](err); ok && answer.ErrorFault() == smithy.FaultClient {
 		return fmt.Errorf("%w: %w", table.ErrRefused, err), false
 	}
 	return fmt.Errorf("%w: %w", table.ErrUnknown, err), false // its fault, or no answer at all
@@ -50,8 +49,7 @@ func outcome(w table.Write, err error) (_ error, busy bool) {
 
 // code is DynamoDB's name for the error; "" if it did not answer.
 func code(err error) string {
-	var answer smithy.APIError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[smithy.APIError](err); ok {
 		return answer.ErrorCode()
 	}
 	return ""

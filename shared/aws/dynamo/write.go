@@ -27,7 +27,7 @@ const (
 // certainly was not applied, for a conflict or throttling, is tried again here; an unknown outcome is the caller's, who
 // sends the same write again.
 func (t *Table) Write(ctx context.Context, w table.Write) error {
-	if err := check(w); err != nil {
+	if err := w.Validate(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -43,18 +43,6 @@ func (t *Table) Write(ctx context.Context, w table.Write) error {
 			return err
 		}
 	}
-}
-
-func check(w table.Write) error {
-	if err := w.Validate(); err != nil {
-		return err
-	}
-	for i := range w.Ops {
-		if err := checkText(w.Ops[i].Key.Partition, w.Ops[i].Key.Sort); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // swaps reports whether the write is a lone put at a revision.

@@ -155,8 +155,7 @@ func (b *Blob) Delete(ctx context.Context, name string) error {
 
 // failed says what a failed request means to the seam.
 func failed(err error) error {
-	var answer smithy.APIError
-	if errors.As(err, &answer) && answer.ErrorCode() == "NoSuchKey" {
+	if answer, ok := errors.AsType[smithy.APIError](err); ok && answer.ErrorCode() == "NoSuchKey" {
 		return fmt.Errorf("%w: %w", blob.ErrNotFound, err)
 	}
 	return fmt.Errorf("%w: %w", blob.ErrRefused, err)
@@ -164,8 +163,7 @@ func failed(err error) error {
 
 // status is the status code that S3 answered with; 0 if it did not answer.
 func status(err error) int {
-	var answer *smithyhttp.ResponseError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return answer.HTTPStatusCode()
 	}
 	return 0

@@ -62,7 +62,7 @@ func patience(ctx context.Context) int32 {
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = max(0, min(wait, time.Until(deadline)-answerWithin))
 	}
-	return int32(wait / time.Second) //nolint:gosec // at most 20
+	return int32(wait / time.Second)
 }
 
 func (q *Queue) delivery(m *types.Message) queue.Delivery {
@@ -84,8 +84,7 @@ func (q *Queue) delivery(m *types.Message) queue.Delivery {
 
 // code is SQS's name for the error; "" if it did not answer.
 func code(err error) string {
-	var answer smithy.APIError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[smithy.APIError](err); ok {
 		return answer.ErrorCode()
 	}
 	return ""

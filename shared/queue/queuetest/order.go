@@ -96,7 +96,7 @@ func observe(c *client, n, receivers int) map[string][]string {
 				for _, d := range got {
 					arrive(d)
 					leave(d)
-					c.is("Done", d.Lease.Done(c.Context()), nil)
+					c.is("Done", d.Lease.Done(context.WithoutCancel(ctx)), nil)
 				}
 			}
 		})
