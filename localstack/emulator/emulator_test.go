@@ -61,7 +61,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	start(t, emulator.Ministack).Stop() // skips where there can't be one; installs outside the child's time
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), asChild+"=1")
+	child.Env = append(os.Environ(), asChild+"=1", "TMPDIR="+t.TempDir()) // nobody else tidies up after one that was killed
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
