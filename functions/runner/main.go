@@ -15,7 +15,7 @@ import (
 func main() {
 	ctx := context.Background()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	d, err := deployment.Open(ctx)
+	d, err := deployment.Open()
 	if err != nil {
 		log.ErrorContext(ctx, "starting", slog.Any("error", err))
 		os.Exit(1)

@@ -112,6 +112,17 @@ type Cloud struct {
 	QueueURL string // BOBBIN_QUEUE_URL
 	Secrets  string // BOBBIN_SECRETS: what the names of the secrets' parameters begin with
 	Bot      int64  // BOBBIN_TELEGRAM_BOT: the bot's numeric ID, the digits before its token's colon; 0 when there is none
+	AWS      AWS
+}
+
+// AWS is what Lambda itself puts into a function's environment: where it runs, and the credentials of its role, which
+// are good as long as the process can live.
+type AWS struct {
+	Region       string // AWS_REGION
+	AccessKey    string // AWS_ACCESS_KEY_ID
+	SecretKey    string // AWS_SECRET_ACCESS_KEY
+	SessionToken string // AWS_SESSION_TOKEN
+	Endpoint     string // AWS_ENDPOINT_URL: everything goes to this server instead, an emulator; "" is AWS
 }
 
 // Table is BOBBIN_TABLE: the deployment's table, for commands that work on it from outside; "" when there is none.
@@ -126,6 +137,16 @@ func (l Lookup) Cloud() (Cloud, error) {
 		Bucket:   l.text("BOBBIN_BUCKET", ""),
 		QueueURL: l.text("BOBBIN_QUEUE_URL", ""),
 		Secrets:  l.text("BOBBIN_SECRETS", ""),
+		AWS: AWS{
+			Region:       l.text("AWS_REGION", ""),
+			AccessKey:    l.text("AWS_ACCESS_KEY_ID", ""),
+			SecretKey:    l.text("AWS_SECRET_ACCESS_KEY", ""),
+			SessionToken: l.text("AWS_SESSION_TOKEN", ""),
+			Endpoint:     l.text("AWS_ENDPOINT_URL", ""),
+		},
+	}
+	if c.AWS.Region == "" || c.AWS.AccessKey == "" || c.AWS.SecretKey == "" {
+		err = errors.Join(err, errors.New("AWS_REGION, AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY is not set, which Lambda sets"))
 	}
 	for name, value := range map[string]string{
 		"BOBBIN_TABLE": c.Table, "BOBBIN_BUCKET": c.Bucket, "BOBBIN_QUEUE_URL": c.QueueURL, "BOBBIN_SECRETS": c.Secrets,

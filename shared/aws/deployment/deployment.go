@@ -6,7 +6,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/bobbin-agent/bobbin/shared/aws/account"
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
 	"github.com/bobbin-agent/bobbin/shared/aws/dynamo"
 	"github.com/bobbin-agent/bobbin/shared/aws/s3"
 	"github.com/bobbin-agent/bobbin/shared/aws/sqs"
@@ -29,15 +31,12 @@ type Deployment struct {
 }
 
 // Open reads the settings from the environment and makes the clients. It makes no request.
-func Open(ctx context.Context) (*Deployment, error) {
+func Open() (*Deployment, error) {
 	settings, err := config.Environment().Cloud()
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := account.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
+	cfg := settingsOf(settings.AWS)
 	return &Deployment{
 		Settings: settings,
 		Table:    dynamo.New(cfg, settings.Table),
@@ -46,6 +45,27 @@ func Open(ctx context.Context) (*Deployment, error) {
 		Secrets:  ssm.New(cfg, settings.Secrets),
 		IDs:      &id.Source{},
 	}, nil
+}
+
+// settingsOf are the SDK's settings as package account would find them in a function. Its search through files, profiles
+// and the services that lend credentials, none of which are there, would take a millisecond of every start.
+func settingsOf(a config.AWS) sdk.Config {
+	cfg := sdk.Config{
+		Region: a.Region,
+		Credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) {
+			return sdk.Credentials{
+				AccessKeyID: a.AccessKey, SecretAccessKey: a.SecretKey, SessionToken: a.SessionToken, Source: "environment",
+			}, nil
+		}),
+		HTTPClient:                 awshttp.NewBuildableClient(),
+		AccountIDEndpointMode:      sdk.AccountIDEndpointModePreferred,
+		RequestChecksumCalculation: sdk.RequestChecksumCalculationWhenSupported,
+		ResponseChecksumValidation: sdk.ResponseChecksumValidationWhenSupported,
+	}
+	if a.Endpoint != "" {
+		cfg.BaseEndpoint = &a.Endpoint
+	}
+	return cfg
 }
 
 // Book looks owners up.

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	sdk "github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/bobbin-agent/bobbin/shared/secret"
 )
@@ -39,14 +37,17 @@ type entry struct {
 	until time.Time
 }
 
-// api is what Store needs of the Systems Manager's client.
+// api is what Store needs of the Systems Manager.
 type api interface {
-	GetParameter(context.Context, *sdk.GetParameterInput, ...func(*sdk.Options)) (*sdk.GetParameterOutput, error)
+	// parameter reads a parameter, decrypted. The error wraps errMissing if there is none of that name.
+	parameter(ctx context.Context, name string) (string, error)
 }
+
+var errMissing = errors.New("no such parameter")
 
 // New makes the store of the parameters whose names begin with prefix, its last slash included.
 func New(cfg aws.Config, prefix string) *Store {
-	return &Store{api: sdk.NewFromConfig(cfg), prefix: prefix}
+	return &Store{api: newClient(cfg), prefix: prefix}
 }
 
 // Get is secret.Store's. That a secret is missing is not kept.
@@ -72,19 +73,14 @@ func (s *Store) Get(ctx context.Context, name string) (string, error) {
 
 func (s *Store) read(ctx context.Context, name string) (string, error) {
 	parameter := s.prefix + name
-	out, err := s.api.GetParameter(ctx, &sdk.GetParameterInput{Name: &parameter, WithDecryption: aws.Bool(true)})
-	var missing *types.ParameterNotFound
+	value, err := s.api.parameter(ctx, parameter)
 	switch {
-	case errors.As(err, &missing):
+	case errors.Is(err, errMissing):
 		return "", fmt.Errorf("%w: set parameter %s", secret.ErrNotFound, parameter)
 	case err != nil:
 		return "", fmt.Errorf("%w: reading parameter %s: %w", secret.ErrRefused, parameter, err)
 	}
-	var value string
-	if out.Parameter != nil {
-		value = strings.TrimSpace(aws.ToString(out.Parameter.Value))
-	}
-	if value == "" {
+	if value = strings.TrimSpace(value); value == "" {
 		return "", fmt.Errorf("%w: parameter %s is empty", secret.ErrNotFound, parameter)
 	}
 	return value, nil

@@ -10,10 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	sdk "github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
-
 	"github.com/bobbin-agent/bobbin/shared/secret"
 )
 
@@ -25,18 +21,16 @@ type fake struct {
 	calls       atomic.Int32
 }
 
-func (f *fake) GetParameter(
-	_ context.Context, in *sdk.GetParameterInput, _ ...func(*sdk.Options),
-) (*sdk.GetParameterOutput, error) {
+func (f *fake) parameter(_ context.Context, name string) (string, error) {
 	f.calls.Add(1)
 	time.Sleep(f.slow)
 	switch {
 	case f.err != nil:
-		return nil, f.err
-	case aws.ToString(in.Name) != f.name || !aws.ToBool(in.WithDecryption):
-		return nil, &types.ParameterNotFound{}
+		return "", f.err
+	case name != f.name:
+		return "", errMissing
 	}
-	return &sdk.GetParameterOutput{Parameter: &types.Parameter{Value: aws.String(f.value)}}, nil
+	return f.value, nil
 }
 
 func TestValueIsKeptForFiveMinutes(t *testing.T) {
@@ -60,7 +54,7 @@ func TestFailureIsNotKept(t *testing.T) {
 	if _, err := s.Get(t.Context(), "key"); !errors.Is(err, secret.ErrRefused) {
 		t.Errorf("got error %v, want ErrRefused", err)
 	}
-	f.err = &types.ParameterNotFound{}
+	f.err = errMissing
 	if _, err := s.Get(t.Context(), "key"); !errors.Is(err, secret.ErrNotFound) {
 		t.Errorf("got error %v, want ErrNotFound", err)
 	}
