@@ -9,6 +9,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/aws/deployment"
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram"
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram/markup"
 	"github.com/bobbin-agent/bobbin/shared/config"
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/model/anthropic"
@@ -87,5 +88,5 @@ func openTelegram(ctx context.Context, d *deployment.Deployment) (*telegram.Chan
 		return nil, err
 	}
 	rate := telegram.Rate{PerSecond: d.Settings.Rate.InAll, ChatPerSecond: d.Settings.Rate.PerChat}
-	return &telegram.Channel{Client: client, Pace: telegram.NewPace(rate)}, nil
+	return &telegram.Channel{Client: client, Pace: telegram.NewPace(rate), Markup: markup.Render}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram"
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram/markup"
 	"github.com/bobbin-agent/bobbin/shared/config"
 )
 
@@ -27,7 +28,7 @@ func NewTelegram(s config.Shared, token, secret string) (*Telegram, error) {
 	}
 	pace := telegram.NewPace(telegram.Rate{PerSecond: s.Rate.InAll, ChatPerSecond: s.Rate.PerChat})
 	return &Telegram{
-		client: client, channel: &telegram.Channel{Client: client, Pace: pace}, secret: secret,
+		client: client, channel: &telegram.Channel{Client: client, Pace: pace, Markup: markup.Render}, secret: secret,
 	}, nil
 }
 

@@ -11,16 +11,17 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/fault"
 )
 
-// Channel sends a bot's messages. Both fields must be set; all that send for one bot should share the Pace.
+// Channel sends a bot's messages. All fields must be set; all that send for one bot should share the Pace.
 type Channel struct {
 	Client *Client
 	Pace   *Pace
+	Markup func(markdown string) []channel.Part // package markup's Render
 }
 
 var _ channel.Channel = (*Channel)(nil)
 
 // Render turns Markdown into parts in Telegram's HTML, as channel.Channel promises.
-func (*Channel) Render(markdown string) []channel.Part { return render(markdown) }
+func (c *Channel) Render(markdown string) []channel.Part { return c.Markup(markdown) }
 
 // Send sends one part and returns its message ID in decimal. What Telegram can't read as HTML it gets again once as
 // plain text; what names a message or topic that is gone goes again once without it. A 429 closes the chat for all

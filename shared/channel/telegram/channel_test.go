@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram/markup"
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
 	"github.com/bobbin-agent/bobbin/shared/fault"
 )
@@ -44,7 +45,7 @@ func client(t *testing.T, base string) *Client {
 
 func channelTo(t *testing.T, base string) *Channel {
 	t.Helper()
-	return &Channel{Client: client(t, base), Pace: NewPace(Rate{PerSecond: -1, ChatPerSecond: -1})}
+	return &Channel{Client: client(t, base), Pace: NewPace(Rate{PerSecond: -1, ChatPerSecond: -1}), Markup: markup.Render}
 }
 
 func route(replyTo string) channel.Route {
@@ -75,24 +76,6 @@ func TestSendDeliversOnceAndReturnsTheID(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestEveryHardDocumentIsTaken(t *testing.T) {
-	t.Parallel()
-	s := serve(t, telegramtest.Options{})
-	c := channelTo(t, s.URL())
-	n := 0
-	for name, markdown := range documents() {
-		for i, part := range c.Render(markdown) {
-			if _, err := c.Send(t.Context(), route(""), part); err != nil {
-				t.Fatalf("%s, part %d: %v", name, i, err)
-			}
-			n++
-		}
-	}
-	if got := len(s.Sent(person)); got != n || len(s.Calls()) != n {
-		t.Errorf("%d messages by %d calls, want %d by as many", got, len(s.Calls()), n)
 	}
 }
 

@@ -4,7 +4,7 @@
 // Door, and Webhook and Poll are the two ways by which updates come. Only private chats are served; a text or a caption
 // becomes a turn, an attachment that can't be read yet is answered honestly, the rest is ignored and counted.
 //
-// Outwards: Channel renders Markdown into parts in Telegram's HTML and sends them one by one through Client, at the rate
+// Outwards: Channel has package markup make parts of Markdown and sends them one by one through Client, at the rate
 // that Pace allows, its errors classified for the worker that sends.
 //
 // The types are the package's own because the published libraries decode unions strictly and lose whole updates.

@@ -1,4 +1,4 @@
-package telegram
+package markup
 
 import (
 	"fmt"
@@ -68,7 +68,7 @@ func TestMarkdownBecomesTelegramsHTML(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parts := render(c.markdown)
+			parts := Render(c.markdown)
 			if len(parts) != 1 {
 				t.Fatalf("%d parts: %q", len(parts), parts)
 			}
@@ -89,7 +89,7 @@ func TestPlainFormKeepsAddresses(t *testing.T) {
 		"[a@example.com](mailto:a@example.com)":          "a@example.com",
 		"| a |\n|---|\n| [x](https://example.com) |":     "a\n───────────────────────\nx (https://example.com)",
 	} {
-		if got := render(markdown)[0].Plain; got != want {
+		if got := Render(markdown)[0].Plain; got != want {
 			t.Errorf("%q: got %q, want %q", markdown, got, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestNothingVisibleIsNeverSent(t *testing.T) {
 		"", " ", "\n\n\n", "\u200B", "\u200D\uFE0F", "\u3164", "```\n```", "```\n \n```", "![](x)", "<!-- x -->", "- ", "#", ">",
 		"---", "****", "[](x)", "&nbsp;", "\x00\x01", "[](https://example.com)", "| |\n|-|", strings.Repeat("\n\u200B", 9000),
 	} {
-		check(t, markdown, render(markdown))
+		check(t, markdown, Render(markdown))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestLongTextsAreCutWhereReadersWouldCutThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parts := render(c.markdown)
+			parts := Render(c.markdown)
 			check(t, c.markdown, parts)
 			if len(parts) < 2 || !strings.HasSuffix(parts[0].Rich, c.first) || !strings.HasPrefix(parts[1].Rich, c.second) {
 				t.Errorf("%d parts, cut at …%q / %q…", len(parts), tail(parts[0].Rich), head(parts[1].Rich))
@@ -159,7 +159,7 @@ func TestCharactersOfSeveralRunesStayWhole(t *testing.T) {
 			t.Parallel()
 			for shift := range 3 {
 				markdown := strings.Repeat("x", shift) + strings.Repeat(character, 3000)
-				parts := render(markdown)
+				parts := Render(markdown)
 				check(t, markdown, parts)
 				for i, p := range parts {
 					text := strings.TrimLeft(p.Plain, "x")
@@ -207,9 +207,9 @@ func TestEveryDocumentBecomesValidParts(t *testing.T) {
 	for name, markdown := range documents() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parts := render(markdown)
+			parts := Render(markdown)
 			check(t, markdown, parts)
-			if diff := cmp.Diff(parts, render(markdown)); diff != "" {
+			if diff := cmp.Diff(parts, Render(markdown)); diff != "" {
 				t.Errorf("a second rendering differs: %s", diff)
 			}
 		})
@@ -226,7 +226,7 @@ func TestNoWordIsLostByCutting(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, p := range render(text.String()) {
+	for _, p := range Render(text.String()) {
 		got = append(got, strings.Fields(p.Plain)...)
 	}
 	if diff := cmp.Diff(strings.Fields(text.String()), got); diff != "" {
@@ -243,7 +243,7 @@ func FuzzRender(f *testing.F) {
 		if len(markdown) > 100_000 {
 			return
 		}
-		check(t, markdown, render(markdown))
+		check(t, markdown, Render(markdown))
 	})
 }
 
@@ -328,14 +328,14 @@ func BenchmarkRender(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				render(markdown)
+				Render(markdown)
 			}
 		})
 	}
 	b.Run("one line", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			render("Hello, **you**. It is done.")
+			Render("Hello, **you**. It is done.")
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package telegram
+package markup
 
 import (
 	"slices"
@@ -16,9 +16,10 @@ const (
 // nothing is sent for a text of which nothing would show.
 const nothing = "(an empty message)"
 
-// render cuts a document into parts after it has been parsed: what is cut is the visible text, and each part's tags are
+// Render turns Markdown into at least one part in Telegram's HTML, each within its limits, with the same in plain text.
+// It cuts a document into parts after it has been parsed: what is cut is the visible text, and each part's tags are
 // written for that part alone, so none is ever left open, and code goes on as code in the next part.
-func render(markdown string) []channel.Part {
+func Render(markdown string) []channel.Part {
 	parts := flatten(parse(markdown)).parts()
 	if len(parts) == 0 { // an image without a description, a comment: show the source
 		parts = flatten([]run{{text: strings.ToValidUTF8(markdown, "\uFFFD")}}).parts()
