@@ -28,6 +28,7 @@ build/bobbin:
 	@$(GO) build -trimpath -o $@ ./localstack/bobbin
 
 test: ## all tests that need nothing but Go; with Python 3.10 there, the AWS adapters on an emulator too
+	@$(GO) run ./localstack/emulator/install
 	$(GO) test ./...
 
 check: lint race infra ## what CI checks beyond the tests: linter, race detector, the stack
