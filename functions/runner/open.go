@@ -7,6 +7,7 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/agent"
 	"github.com/bobbin-agent/bobbin/shared/aws/deployment"
+	"github.com/bobbin-agent/bobbin/shared/aws/s3"
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram"
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/markup"
@@ -37,7 +38,9 @@ func open(ctx context.Context, d *deployment.Deployment, log *slog.Logger) (*run
 	return &runner.Runner{
 		Desk:  desk,
 		Queue: d.Queue,
-		Agent: &agent.Agent{Model: model.Retry(answering), Tools: []tool.Tool{clock.Tool()}, Blobs: d.Blobs},
+		Agent: &agent.Agent{
+			Model: model.Retry(answering), Tools: []tool.Tool{clock.Tool()}, Blobs: s3.New(d.SDK, d.Settings.Bucket),
+		},
 		Outbox: &outbox.Sender{
 			Table: d.Table, IDs: d.IDs, Holder: desk.Holder,
 			Channel: func(connection string) (channel.Channel, bool) {

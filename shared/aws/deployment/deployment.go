@@ -10,7 +10,6 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/bobbin-agent/bobbin/shared/aws/dynamo"
-	"github.com/bobbin-agent/bobbin/shared/aws/s3"
 	"github.com/bobbin-agent/bobbin/shared/aws/sqs"
 	"github.com/bobbin-agent/bobbin/shared/aws/ssm"
 	"github.com/bobbin-agent/bobbin/shared/config"
@@ -24,10 +23,10 @@ import (
 type Deployment struct {
 	Settings config.Cloud
 	Table    *dynamo.Table
-	Blobs    *s3.Blob
 	Queue    *sqs.Queue
 	Secrets  *ssm.Store
 	IDs      *id.Source
+	SDK      sdk.Config // to make clients of what only some functions use, which the others need not link
 }
 
 // Open reads the settings from the environment and makes the clients. It makes no request.
@@ -40,10 +39,10 @@ func Open() (*Deployment, error) {
 	return &Deployment{
 		Settings: settings,
 		Table:    dynamo.New(cfg, settings.Table),
-		Blobs:    s3.New(cfg, settings.Bucket),
 		Queue:    sqs.New(cfg, settings.QueueURL),
 		Secrets:  ssm.New(cfg, settings.Secrets),
 		IDs:      &id.Source{},
+		SDK:      cfg,
 	}, nil
 }
 
