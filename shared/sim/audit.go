@@ -18,6 +18,7 @@ type audit struct {
 	writes   map[string]bool // IDs of those applied: one sent again is applied once
 	sessions map[string]*sessionState
 	turns    map[id.Turn]*turnState
+	threads  map[string]int64        // their generations; a chat's session has its thread's ID
 	looked   map[string]int          // when a lane last read the queue of a session
 	left     map[table.Key]time.Time // records that must be gone at the end; of due marks, when they are due
 	marks    int
@@ -28,9 +29,15 @@ type audit struct {
 type sessionState struct {
 	fence  turn.Fence
 	lease  *turn.Lease
-	holder string         // the lane that claimed the running turn
-	queued map[string]int // sort keys of queued turns, and when they were put
-	claims []id.Turn      // in order
+	holder string                // the lane that claimed the running turn
+	queued map[string]queuedTurn // by sort key
+	claims []id.Turn             // in order
+}
+
+// queuedTurn is a queued turn as its record says.
+type queuedTurn struct {
+	put        int // when, counted in writes
+	generation int64
 }
 
 // turnState is a turn as its record says.
@@ -45,6 +52,7 @@ func (a *audit) start(w *world) {
 	a.world = w
 	a.writes = map[string]bool{}
 	a.sessions, a.turns = map[string]*sessionState{}, map[id.Turn]*turnState{}
+	a.threads = map[string]int64{}
 	a.looked, a.left = map[string]int{}, map[table.Key]time.Time{}
 }
 
@@ -92,11 +100,15 @@ func (a *audit) op(c *change, op *table.Op) {
 		if c.turn.Status == turn.Queued {
 			c.session = string(c.turn.Session)
 		}
+	case space == "thread" && op.Key.Sort == "head" && put:
+		var head struct{ Generation int64 }
+		a.read(op, &head)
+		a.threads[name] = head.Generation
 	case space != "session":
 	case strings.HasPrefix(op.Key.Sort, turn.QueuePrefix):
 		c.session = name
 		if put {
-			a.of(name).queued[op.Key.Sort] = len(a.writes)
+			a.queue(name, op)
 		} else {
 			c.taken = op.Key.Sort
 		}
@@ -108,6 +120,16 @@ func (a *audit) op(c *change, op *table.Op) {
 		a.read(op, c.lease)
 	case op.Key.Sort == "head" && put:
 		c.session, c.head = name, true
+	}
+}
+
+// queue follows a turn that is queued, which must be of the thread's generation.
+func (a *audit) queue(session string, op *table.Op) {
+	var e turn.Entry
+	a.read(op, &e)
+	a.of(session).queued[op.Key.Sort] = queuedTurn{len(a.writes), e.Generation}
+	if now := a.threads[session]; e.Generation != now {
+		a.world.violate("%s was queued for generation %d, which is %d", op.Key, e.Generation, now)
 	}
 }
 
@@ -159,7 +181,7 @@ func (a *audit) dueBefore(at time.Time) bool {
 func (a *audit) of(session string) *sessionState {
 	s := a.sessions[session]
 	if s == nil {
-		s = &sessionState{queued: map[string]int{}}
+		s = &sessionState{queued: map[string]queuedTurn{}}
 		a.sessions[session] = s
 	}
 	return s
@@ -233,8 +255,11 @@ func (a *audit) claim(s *sessionState, c change) {
 		a.world.violate("turn %s began %d times", t.ID, t.claims)
 	}
 	seen := a.looked[c.lane+c.session]
-	for key, put := range s.queued {
-		if key < c.taken && put <= seen {
+	if q := s.queued[c.taken]; q.generation != a.threads[c.session] {
+		a.world.violate("%s began %s of generation %d, which is %d", c.lane, c.taken, q.generation, a.threads[c.session])
+	}
+	for key, q := range s.queued {
+		if key < c.taken && q.put <= seen {
 			a.world.violate("%s began %s though %s was queued before it", c.lane, c.taken, key)
 		}
 	}

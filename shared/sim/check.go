@@ -22,7 +22,7 @@ func (w *world) check() {
 	for _, l := range w.letters {
 		w.checkLetter(l, rows[l.turn()])
 	}
-	w.checkOrder()
+	w.checkOrder(rows)
 	for _, session := range slices.Sorted(maps.Keys(w.audit.sessions)) {
 		w.checkRows(session, rows)
 		w.checkTranscript(id.Session(session))
@@ -187,27 +187,26 @@ func (w *world) checkParts(l *letter, told row, got []int, doubts int) {
 	}
 }
 
-// checkOrder checks that what was sent for certain came in the order of the conversation.
-func (w *world) checkOrder() {
+// checkOrder checks that nothing was sent for a turn that had not ended, and that what was sent without doubt came in the
+// order of the conversation.
+func (w *world) checkOrder(rows map[id.Turn][]row) {
 	last := map[string]int{}
 	for _, d := range w.seen.deliveries {
-		if d.doubt {
+		t := w.audit.turns[w.turnOf(d.letter)]
+		if d.doubt || t == nil { // of nobody's letter there is no turn
 			continue
 		}
-		t := w.audit.turns[w.turnOf(d.letter)]
-		if t == nil {
-			continue // a stranger's
-		}
 		if !t.Status.Ended() {
-			w.violate("sent %v before its turn had ended", d)
+			w.violate("sent %v, whose turn has not ended", d)
+		}
+		if !slices.ContainsFunc(rows[t.ID], func(r row) bool { return r.State == thread.Sent }) {
+			continue
 		}
 		at := slices.Index(w.audit.of(string(t.Session)).claims, t.ID)
-		if w.certain(d.letter) && at < last[d.conversation] {
+		if at < last[d.conversation] {
 			w.violate("sent %v after the reply to a later message", d)
 		}
-		if w.certain(d.letter) {
-			last[d.conversation] = at
-		}
+		last[d.conversation] = at
 	}
 }
 
@@ -218,16 +217,6 @@ func (w *world) turnOf(name string) id.Turn {
 		}
 	}
 	return ""
-}
-
-// certain reports whether no part of the reply to a letter was ever in doubt.
-func (w *world) certain(name string) bool {
-	for _, d := range w.seen.deliveries {
-		if d.letter == name && d.doubt {
-			return false
-		}
-	}
-	return true
 }
 
 // checkRows checks that the replies of a session stand in the order in which its turns ran.

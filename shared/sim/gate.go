@@ -127,6 +127,9 @@ func (g *gate) sorted() []*call {
 func (g *gate) release(c *call, v verdict) {
 	g.mu.Lock()
 	at := slices.Index(g.waiting, c)
+	if at < 0 {
+		panic("no call " + c.lane + " " + c.kind.String() + " " + c.key)
+	}
 	g.waiting = slices.Delete(g.waiting, at, at+1)
 	g.mu.Unlock()
 	c.released <- v

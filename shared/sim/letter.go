@@ -197,12 +197,9 @@ func (w *world) start() {
 func (w *world) reap(first time.Duration) {
 	const minute = time.Minute
 	for pause := first; sleep(w.ctx, pause); pause = minute {
-		if !w.audit.dueBefore(time.Now().Add(minute)) {
-			continue
-		}
 		w.gate.wait(&call{lane: "minute", kind: deliver, key: "sweep"})
 		p := w.processes[2]
-		if p.gone.Load() || w.ctx.Err() != nil {
+		if p.gone.Load() || w.ctx.Err() != nil || !w.audit.dueBefore(time.Now().Add(minute)) {
 			continue
 		}
 		p.lanes++

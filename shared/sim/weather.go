@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -73,7 +74,31 @@ func (w *world) decide(c *call) verdict {
 	if v.fate == slow && c.again {
 		v.fate = pass
 	}
+	if v.fate == pass && !c.again && w.burying(c) && w.rng.IntN(3) == 0 {
+		v = w.rise(v)
+	}
 	w.trouble(c.process, now)
+	return v
+}
+
+// burying reports whether the call is to end the turn of another worker, taken for dead.
+func (w *world) burying(c *call) bool {
+	session, ok := strings.CutPrefix(c.key, "session#")
+	if c.kind != write || !ok {
+		return false
+	}
+	session, what, _ := strings.Cut(session, "/")
+	s := w.audit.sessions[session]
+	return strings.HasPrefix(what, "fence") && s != nil && s.fence.Turn != "" && s.holder != c.lane
+}
+
+// rise has all that is frozen wake up while the burial is under way.
+func (w *world) rise(v verdict) verdict {
+	for _, p := range w.processes {
+		p.frozen = time.Time{}
+	}
+	w.cover.count("woken up at the burial")
+	v.fate, v.pause = slow, time.Millisecond
 	return v
 }
 

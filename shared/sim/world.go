@@ -19,6 +19,9 @@ import (
 // patience is how long after the weather has cleared up a world may take to come to rest.
 const patience = 3 * time.Hour
 
+// maxCalls is far more than any world needs: one that makes more goes round in circles.
+const maxCalls = 30_000
+
 // world is everything: what is durable, who runs, what has been seen.
 type world struct {
 	setup   Setup
@@ -193,7 +196,10 @@ func (w *world) step() bool {
 	if len(ready)+len(groups) == 0 {
 		return false
 	}
-	w.calls++
+	if w.calls++; w.calls > maxCalls {
+		w.violate("the world is busy for ever")
+		return false
+	}
 	if i := w.pick(len(ready) + len(groups)); i < len(ready) {
 		w.let(ready[i])
 	} else {
@@ -249,7 +255,7 @@ func (w *world) deliver(g *group, p *process, now time.Time) {
 
 // idle lets time go by; false when the world has come to rest.
 func (w *world) idle() bool {
-	if w.resting() {
+	if w.resting() || w.calls > maxCalls {
 		return false
 	}
 	if w.elapsed() > w.weather.clears+patience {

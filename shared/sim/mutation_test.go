@@ -1,0 +1,127 @@
+package sim_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bobbin-agent/bobbin/shared/sim"
+	"github.com/bobbin-agent/bobbin/shared/table"
+)
+
+// mutant is an engine without a guard: the operations of some writes lose their conditions, or go missing.
+type mutant struct {
+	name string
+	// of picks the writes by a record that they put, delete or check.
+	of func(table.Op) bool
+	// frees picks the operations that lose their condition.
+	frees func(table.Op) bool
+	// drops picks the operations that go missing.
+	drops func(table.Op) bool
+}
+
+func is(kind table.OpKind, space, sort string) func(table.Op) bool {
+	return func(op table.Op) bool {
+		return op.Kind == kind && strings.HasPrefix(op.Key.Partition, space+"#") && strings.HasPrefix(op.Key.Sort, sort)
+	}
+}
+
+func any(preds ...func(table.Op) bool) func(table.Op) bool {
+	return func(op table.Op) bool {
+		for _, p := range preds {
+			if p(op) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func holding(p func(table.Op) bool, text string) func(table.Op) bool {
+	return func(op table.Op) bool { return p(op) && strings.Contains(string(op.Value), text) }
+}
+
+func lacking(p func(table.Op) bool, text string) func(table.Op) bool {
+	return func(op table.Op) bool { return p(op) && !strings.Contains(string(op.Value), text) }
+}
+
+var (
+	putFence = is(table.OpPut, "session", "fence")
+	claims   = holding(putFence, `"turn"`)
+	ends     = lacking(putFence, `"turn"`)
+	accepts  = is(table.OpPut, "inbound", "-")
+	putTurn  = is(table.OpPut, "turn", "head")
+	putHead  = is(table.OpPut, "session", "head")
+	sends    = is(table.OpPut, "conv", "head")
+	putRow   = is(table.OpPut, "conv", "o#")
+	none     = func(table.Op) bool { return false }
+)
+
+// mutants are the guards of the engine. Where two guard the same thing, both go: the fence's revision and that of the
+// record that every end writes too, the inbound record and the turn that has its ID from it.
+var mutants = []mutant{
+	{"accept an update that was accepted", accepts, any(accepts, putTurn), none},
+	{"accept without a due mark", accepts, none, is(table.OpPut, "due", "")},
+	{"accept into a thread that was stopped meanwhile", accepts, none, is(table.OpCheck, "thread", "head")},
+	{"claim a turn that has begun", claims, any(is(table.OpDelete, "session", "q#"), putTurn), none},
+	{"claim under a fence that has moved", claims, putFence, none},
+	{"claim in a thread that was stopped meanwhile", claims, none, is(table.OpCheck, "thread", "head")},
+	{"claim without a due mark", claims, none, is(table.OpPut, "due", "")},
+	{"checkpoint under a fence that has moved", is(table.OpCheck, "session", "fence"), putHead, is(table.OpCheck, "session", "fence")},
+	{"renew a lease that has gone", is(table.OpPut, "session", "lease"), is(table.OpPut, "session", "lease"), none},
+	{"end a turn under a fence that has moved", ends, any(putFence, putTurn), none},
+	{"end a turn and leave its lease", ends, none, is(table.OpDelete, "session", "lease")},
+	{"end a turn without a due mark for its reply", ends, none, is(table.OpPut, "due", "")},
+	{"bury a turn whose lease was renewed meanwhile", ends, is(table.OpDelete, "session", "lease"), none},
+	{"send what another is sending", sends, putRow, none},
+	{"send where another sends", sends, any(sends, putRow), none},
+}
+
+func (m mutant) weaken(w table.Write, now func(table.Key) *table.Item) table.Write {
+	for _, op := range w.Ops {
+		if m.of(op) {
+			return m.apply(w, now)
+		}
+	}
+	return w
+}
+
+func (m mutant) apply(w table.Write, now func(table.Key) *table.Item) table.Write {
+	weak := table.Write{ID: w.ID}
+	for _, op := range w.Ops {
+		switch {
+		case m.drops(op):
+			continue
+		case m.frees(op) && op.Kind == table.OpDelete:
+			op = table.DeleteBlind(op.Key)
+		case m.frees(op):
+			var r table.Revision
+			if item := now(op.Key); item != nil {
+				r = item.Revision
+			}
+			op.If = table.AtOrAbsent(r)
+		}
+		weak.Ops = append(weak.Ops, op)
+	}
+	return weak
+}
+
+// TestMissingGuardsAreMissed takes one guard of the engine away at a time: a simulation that finds nothing wrong then
+// would prove nothing.
+func TestMissingGuardsAreMissed(t *testing.T) {
+	if testing.Short() || *seed != 0 {
+		t.Skip("it takes more than a thousand worlds")
+	}
+	t.Parallel()
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := uint64(1); seed <= 1000; seed++ {
+				if r := sim.Play(t, sim.Setup{Seed: seed, Weaken: m.weaken}); len(r.Violations) > 0 {
+					t.Logf("seed %d: %s", seed, r.Violations[0])
+					return
+				}
+			}
+			t.Error("nothing went wrong in 1,000 worlds without this guard")
+		})
+	}
+}
