@@ -38,7 +38,7 @@ func (h *handler) handle(ctx context.Context, e events.SQSEvent) (events.SQSEven
 	if err != nil {
 		return events.SQSEventResponse{}, err
 	}
-	var out events.SQSEventResponse
+	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}} // an emulator trips over null
 	kept := map[string]bool{} // groups of which one comes again: all behind it must too, or they would overtake it
 	for _, m := range e.Records {
 		group := m.Attributes["MessageGroupId"]

@@ -171,6 +171,20 @@ func TestAWakeUpRunsItsTurnAndIsRemovedByTheMapping(t *testing.T) {
 	}
 }
 
+// AWS takes null and no list for an empty one; ministack fails on null after the turn has run, and delivers again.
+func TestSuccessIsAnEmptyListOfFailures(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	out, err := b.handle(t.Context(), sample(t, "wakeup.json", b.said(t, "hello")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := json.Marshal(out)
+	if err != nil || string(answer) != `{"batchItemFailures":[]}` {
+		t.Errorf("the answer is %s, error %v", answer, err)
+	}
+}
+
 func TestAWakeUpThatMeetsALiveWorkerIsGivenBackWithAllBehindItInItsGroup(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
