@@ -51,8 +51,20 @@ infra: ## the tests of the stack; needs Node 20
 sim: ## simulate whole lives of turns under faults: SEEDS=n fresh seeds, or SEED=x again with its trace
 	$(GO) test ./shared/sim -count=1 -run TestSimulation $(if $(SEED),-v -seed=$(SEED),-seeds=$(SEEDS))
 
+BENCH := $(GO) test -run '^$$' -bench
+
 bench: ## measure: calls of the stores, time and bytes per turn, start, memory and throughput from the outside
-	$(GO) run ./localstack/bench
+	@echo '# calls of the stores, and round trips one after the other'
+	@$(GO) test -count=1 -v ./localstack/bench | grep -E '^ +[a-z_]+\.go|^--- FAIL|^(ok|FAIL)'
+	@echo '# the program from the outside'
+	@$(BENCH) Outside -benchtime 1x ./localstack/bench | grep -E '^(Bench|---|  |FAIL)'
+	@echo '# the functions: from their start to the first request for an event, beside the smallest one there can be'
+	@$(BENCH) '^BenchmarkStart$$' -benchtime 1x ./localstack/bench | grep -E '^(Bench|---|  |FAIL)'
+	@echo '# a turn and a checkpoint on one machine'
+	@$(BENCH) 'Turn|ThousandSessions' -benchmem ./localstack/bench | grep -E '^(Bench|---|  |FAIL)'
+	@$(BENCH) Checkpoint -benchtime 10x ./localstack/bench | grep -E '^(Bench|---|  |FAIL)'
+	@echo '# the parts'
+	@$(BENCH) . -benchmem -benchtime 0.3s ./shared/local/... ./shared/channel/... | grep -E '^(Bench|---|  |FAIL)'
 
 conformance: ## the suites of the seams against ENDPOINT=… (any server that speaks AWS; "aws" is the account you are in)
 	BOBBIN_TEST_ENDPOINT=$(ENDPOINT) BOBBIN_TEST_KNOWN=$(KNOWN) $(GO) test -count=1 -v ./localstack/conformance

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,7 +26,8 @@ type botAPI struct {
 	*httptest.Server
 
 	mu      sync.Mutex
-	sent    int
+	all     int                   // messages, a stranger's included
+	sent    int                   // to those who are paired
 	answers map[int64]int         // messages sent, by chat
 	enough  map[int]chan struct{} // closed when so many were sent
 	updates chan []byte           // for getUpdates
@@ -67,12 +69,16 @@ func (a *botAPI) record(body []byte) int {
 	_ = json.Unmarshal(body, &m) // an odd one counts for chat 0, which nobody expects
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.all++
+	if m.Chat == stranger {
+		return a.all
+	}
 	a.answers[m.Chat]++
 	a.sent++
 	if c := a.enough[a.sent]; c != nil {
 		close(c)
 	}
-	return a.sent
+	return a.all
 }
 
 // expect returns what is closed when n more messages have been sent.
@@ -88,11 +94,7 @@ func (a *botAPI) expect(n int) <-chan struct{} {
 func (a *botAPI) counts() map[int64]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := make(map[int64]int, len(a.answers))
-	for chat, n := range a.answers {
-		all[chat] = n
-	}
-	return all
+	return maps.Clone(a.answers)
 }
 
 func (a *botAPI) serveUpdates(w http.ResponseWriter, r *http.Request) {
@@ -107,6 +109,9 @@ func (a *botAPI) serveUpdates(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 	}
 }
+
+// stranger is a chat whose messages are not counted.
+const stranger = 1_000_000
 
 // persons write to the bot: each is a chat of its own.
 type persons struct {

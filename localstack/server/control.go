@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bobbin-agent/bobbin/shared/aws/account"
 	"github.com/bobbin-agent/bobbin/shared/aws/dynamo"
 	"github.com/bobbin-agent/bobbin/shared/id"
@@ -36,6 +38,8 @@ const (
 	pairPath    = "/control/pair"
 	// maxCodes bounds how many codes are made at once.
 	maxCodes = 10_000
+	// codesAtOnce is how many are made side by side, so that they share the store's commits.
+	codesAtOnce = 32
 )
 
 func openControl(data, address string) (control, error) {
@@ -111,21 +115,27 @@ func makeCodes(ctx context.Context, book *owner.Book, p Pairing) ([]string, erro
 			return nil, err
 		}
 	}
-	codes := make([]string, 0, p.Count)
-	for range p.Count {
-		o := first
-		if p.Owner != "" {
-			if o, err = book.Add(ctx, p.Owner, time.Now()); err != nil {
-				return nil, err
-			}
-		}
-		code, err := book.NewCode(ctx, o.ID, time.Now())
-		if err != nil {
-			return nil, err
-		}
-		codes = append(codes, code)
+	codes := make([]string, p.Count)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(codesAtOnce)
+	for i := range codes {
+		group.Go(func() (err error) {
+			codes[i], err = makeCode(ctx, book, first, p.Owner)
+			return err
+		})
 	}
-	return codes, nil
+	return codes, group.Wait()
+}
+
+// makeCode makes a code for the owner, or for a new one of that name.
+func makeCode(ctx context.Context, book *owner.Book, o owner.Owner, name string) (string, error) {
+	if name != "" {
+		var err error
+		if o, err = book.Add(ctx, name, time.Now()); err != nil {
+			return "", err
+		}
+	}
+	return book.NewCode(ctx, o.ID, time.Now())
 }
 
 func askServer(ctx context.Context, data string, p Pairing) ([]string, error) {
