@@ -39,7 +39,7 @@ func (h *handler) handle(ctx context.Context, e events.SQSEvent) (events.SQSEven
 		return events.SQSEventResponse{}, err
 	}
 	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}} // an emulator trips over null
-	kept := map[string]bool{} // groups of which one comes again: all behind it must too, or they would overtake it
+	kept := map[string]bool{}                                                         // groups of which one comes again: all behind it must too, or they would overtake it
 	for _, m := range e.Records {
 		group := m.Attributes["MessageGroupId"]
 		if kept[group] {

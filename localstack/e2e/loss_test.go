@@ -63,9 +63,10 @@ func lostTranscriptIsSaid(t *testing.T, w world) {
 			t.Fatal(err)
 		}
 	})
-	p.say("what is my name?")
+	const question = "do you remember my name?"
+	p.say(question)
 	p.hearsOf(t, "You have not told me")
-	if !noted(p.mind.wait(p.ctx, t, "what is my name?", 1), prompt.Restarted) {
+	if !noted(p.mind.wait(p.ctx, t, question, 1), prompt.Restarted) {
 		t.Error("the model was not told that it starts without the conversation")
 	}
 	p.say("my name is Grace")

@@ -1,0 +1,263 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/bobbin-agent/bobbin/localstack/deploy"
+	"github.com/bobbin-agent/bobbin/localstack/emulator"
+	"github.com/bobbin-agent/bobbin/localstack/poller"
+	"github.com/bobbin-agent/bobbin/shared/aws/dynamo"
+	"github.com/bobbin-agent/bobbin/shared/aws/s3"
+	"github.com/bobbin-agent/bobbin/shared/blob"
+	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
+	"github.com/bobbin-agent/bobbin/shared/config"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	book "github.com/bobbin-agent/bobbin/shared/owner"
+	"github.com/bobbin-agent/bobbin/shared/table"
+)
+
+// deployedPatience is the promise about dead workers, and room for the emulator.
+const deployedPatience = 90 * time.Second
+
+// deployed is the stack on an emulator that enforces the policies of roles.
+type deployed struct {
+	*surroundings
+	emulator *emulator.Server
+	options  deploy.Options
+	out      deploy.Outputs
+	front    *httptest.Server // leads to the HTTP API, which only its Host header names
+}
+
+// startDeployed starts the emulator and deploys what `make build` has made.
+func startDeployed(t *testing.T) *deployed {
+	t.Helper()
+	server, err := emulator.Start(t.Context(), emulator.Config{Product: emulator.Ministack, Env: []string{"AUTH=true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	w := &deployed{surroundings: surround(t, deployedPatience), emulator: server}
+	bot, _, _ := strings.Cut(telegramtest.Token, ":")
+	w.options = deploy.Options{
+		Settings: map[string]string{
+			"model": "openai:test-model", "model-url": w.vendor.OpenAIURL(),
+			"telegram-api": w.bot.URL(), "telegram-bot": bot, "telegram-rate": "off",
+		},
+		Secrets: map[string]string{
+			config.TelegramToken: telegramtest.Token, config.TelegramSecret: webhookSecret, config.OpenAIKey: modelKey,
+		},
+	}
+	w.deploy(t, nil)
+	w.front = httptest.NewServer(w.api(t))
+	t.Cleanup(w.front.Close)
+	w.bot.SetWebhook(w.url()+"/telegram", webhookSecret)
+	return w
+}
+
+// deploy brings the stack up to what it is with these settings more.
+func (w *deployed) deploy(t *testing.T, more map[string]string) {
+	t.Helper()
+	begun, o := time.Now(), w.options
+	o.Settings = maps.Clone(o.Settings)
+	maps.Copy(o.Settings, more)
+	out, err := deploy.Up(t.Context(), w.emulator.URL, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.out = out
+	t.Logf("deployed with %v in %v", more, time.Since(begun).Round(10*time.Millisecond))
+}
+
+// api leads to the HTTP API.
+func (w *deployed) api(t *testing.T) http.Handler {
+	t.Helper()
+	to, err := url.Parse(w.out.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = w.out.Host
+	}}
+}
+
+func (w *deployed) url() string { return w.front.URL }
+
+func (w *deployed) table() table.Table { return dynamo.New(deploy.Config(w.out.Endpoint), w.out.Table) }
+
+func (w *deployed) code(t *testing.T, name string) string {
+	t.Helper()
+	ctx := w.within(t)
+	b := &book.Book{Table: w.table(), IDs: &id.Source{}}
+	o, there, err := b.First(ctx)
+	if err == nil && (name != "" || !there) {
+		o, err = b.Add(ctx, name, time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := b.NewCode(ctx, o.ID, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+func (w *deployed) browser(t *testing.T) *browser {
+	t.Helper()
+	b := &browser{url: w.url(), ctx: w.within(t)}
+	b.pair(t, w.code(t, ""))
+	return b
+}
+
+// behind lets the minute's function look at once for what do has left.
+func (w *deployed) behind(t *testing.T, do func(table.Table, blob.Blob)) {
+	t.Helper()
+	do(w.table(), s3.New(deploy.Config(w.out.Endpoint), w.out.Bucket))
+	got, err := lambda.NewFromConfig(deploy.Config(w.out.Endpoint)).Invoke(w.within(t), &lambda.InvokeInput{
+		FunctionName: aws.String(w.out.Functions["reap"]), Payload: []byte("{}"),
+	})
+	if err != nil || got.FunctionError != nil {
+		t.Fatalf("invoking the reaper: %v, %s", err, got.Payload)
+	}
+}
+
+// anew ends the runner's processes, once none is at work.
+func (w *deployed) anew(t *testing.T) {
+	t.Helper()
+	ctx, client := w.within(t), sqs.NewFromConfig(deploy.Config(w.out.Endpoint))
+	kinds := []types.QueueAttributeName{
+		types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
+	}
+	eventually(ctx, t, "no wake-up is left", func() bool {
+		got, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &w.out.QueueURL, AttributeNames: kinds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Attributes[string(kinds[0])] == "0" && got.Attributes[string(kinds[1])] == "0"
+	})
+	w.kill(t)
+}
+
+// kill kills the processes that the emulator runs the runner in.
+func (w *deployed) kill(t *testing.T) {
+	t.Helper()
+	killed := 0
+	for _, pid := range children(t, w.emulator.PID()) {
+		if !runs(pid, w.out.Functions["runner"]) {
+			continue
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		killed++
+	}
+	if killed == 0 {
+		t.Fatal("the runner has no process to kill")
+	}
+}
+
+// children are the processes that a process has started.
+func children(t *testing.T, parent int) (pids []int) {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/" + strconv.Itoa(parent) + "/task/*/children")
+	if err != nil || len(lists) == 0 {
+		t.Fatalf("finding the children of process %d: %d threads, %v", parent, len(lists), err)
+	}
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for field := range strings.FieldsSeq(string(text)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// runs reports whether a process runs a function.
+func runs(pid int, function string) bool {
+	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	if err != nil {
+		return false // it has ended
+	}
+	for entry := range bytes.SplitSeq(env, []byte{0}) {
+		if string(entry) == "AWS_LAMBDA_FUNCTION_NAME="+function {
+			return true
+		}
+	}
+	return false
+}
+
+// poll invokes the runner as AWS's mapping does: conversations side by side, where the emulator's goes one by one.
+func (w *deployed) poll(t *testing.T) {
+	t.Helper()
+	p := poller.New(deploy.Config(w.out.Endpoint), w.out.QueueURL, w.out.Functions["runner"])
+	p.Failed = func(err error) { t.Logf("the poller: %v", err) }
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := p.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+// asked reports whether a variable is 1.
+func asked(variable string) bool {
+	value, _ := os.LookupEnv(variable)
+	return value == "1"
+}
+
+// Scenarios follow one another: the emulator's own mapping handles one wake-up at a time.
+func TestDeployed(t *testing.T) {
+	if !asked("BOBBIN_EMULATE") {
+		t.Skip("left out: the stack on an emulator; `make emulate` runs it")
+	}
+	w := startDeployed(t)
+	play := func(t *testing.T, scenarios []scenario) {
+		for _, s := range scenarios {
+			t.Run(s.name, func(t *testing.T) { s.play(t, w) })
+		}
+	}
+	t.Run("with the mapping", func(t *testing.T) {
+		play(t, asking)
+		play(t, common)
+		play(t, killing[:1])
+	})
+	t.Run("with a poller", func(t *testing.T) {
+		w.deploy(t, map[string]string{"mapping": "off"})
+		w.poll(t)
+		play(t, parallel)
+		play(t, killing)
+		play(t, asking[:1])
+	})
+}
