@@ -11,10 +11,10 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
-// keepAlive gives the worker's signs of life, lease first, then the wake-up, until stop. The context it returns ends
-// when the turn is not ours any more, or when no sign could be given for so long that others take the worker for dead.
-// stop returns when the last sign has been given; it may be called again.
-func (r *Runner) keepAlive(ctx context.Context, d queue.Delivery, run *turn.Run) (context.Context, func()) {
+// keepAlive gives the worker's signs of life, lease first, then the wake-up, until rest or stop. The context it returns
+// ends when the turn is not ours any more, when no sign could be given for so long that others take the worker for dead,
+// or at stop. rest and stop return when the last sign has been given; both may be called again.
+func (r *Runner) keepAlive(ctx context.Context, d queue.Delivery, run *turn.Run) (working context.Context, rest, stop func()) {
 	working, end := context.WithCancelCause(ctx)
 	beating, halt := context.WithCancel(working)
 	var done sync.WaitGroup
@@ -23,9 +23,12 @@ func (r *Runner) keepAlive(ctx context.Context, d queue.Delivery, run *turn.Run)
 			end(err)
 		}
 	})
-	return working, func() {
+	rest = func() {
 		halt()
 		done.Wait()
+	}
+	return working, rest, func() {
+		rest()
 		end(nil)
 	}
 }

@@ -162,9 +162,10 @@ func (r *Runner) run(ctx context.Context, d queue.Delivery, run *turn.Run) error
 	t := run.Turn()
 	r.show(t, live.Event{Kind: live.Turned, Turn: t.ID, Status: live.Running})
 	r.note(ctx, "turn started", t, nil)
-	working, stop := r.keepAlive(ctx, d, run)
+	working, rest, stop := r.keepAlive(ctx, d, run)
 	defer stop()
 	ending, err := r.work(working, run)
+	rest() // every end deletes the lease: a renewal under way would collide with it, or find it gone
 	if err == nil {
 		err = run.End(working, ending)
 	}
@@ -184,14 +185,12 @@ func (r *Runner) run(ctx context.Context, d queue.Delivery, run *turn.Run) error
 	return r.after(ctx, t)
 }
 
-// broken ends as failed a turn that could not go on: its worker is being shut down, or something broke that is not the
-// model's. If that can't be recorded either, the turn is found dead when its lease has run out.
+// broken ends as failed a turn that could not go on: its worker is being shut down, no sign of life could be given, or
+// something broke that is not the model's. If that can't be recorded either, the turn is found dead when its lease has
+// run out. A turn that is not ours any more stays as it is; one that an end of ours has reached after all has ended.
 func (r *Runner) broken(ctx, working context.Context, run *turn.Run, err error) error {
-	if errors.Is(err, turn.ErrFenced) || errors.Is(context.Cause(working), turn.ErrFenced) {
-		return fmt.Errorf("working on a turn: %w", turn.ErrFenced)
-	}
 	ending := turn.Unexpected(err, time.Now())
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, turn.ErrFenced) || errors.Is(context.Cause(working), turn.ErrFenced) {
 		ending = turn.Interruption(time.Now())
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
@@ -203,11 +202,13 @@ func (r *Runner) broken(ctx, working context.Context, run *turn.Run, err error) 
 	return nil
 }
 
-// work runs the agent; a panic of it is an error of the turn, not of the worker.
+// work runs the agent; a panic of it is an error of the turn, not of the worker. Where it happened is for the operator
+// alone: the error is kept with the turn and told to the model.
 func (r *Runner) work(ctx context.Context, run *turn.Run) (ending turn.Ending, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the turn panicked: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("the turn panicked: %v", p)
+			r.note(ctx, "turn panicked", run.Turn(), fmt.Errorf("%w\n%s", err, debug.Stack()))
 		}
 	}()
 	ending, err = r.Agent.Work(ctx, run)

@@ -1,0 +1,622 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bobbin-agent/bobbin/shared/blob/blobtest"
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/fault"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/live"
+	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/queue/queuetest"
+	"github.com/bobbin-agent/bobbin/shared/runner"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/transcript"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wake"
+)
+
+// world is one session on one channel, with a runner whose agent does as it is told. It runs in fake time.
+type world struct {
+	*testing.T
+	*runner.Runner
+	store *tabletest.Fake
+	blobs *blobtest.Fake
+	work  func(context.Context, *turn.Run) (turn.Ending, error)
+	said  int
+
+	mu      sync.Mutex
+	arrived []string
+	answer  error // of the channel
+	woken   []queue.Message
+	refuse  bool // the queue refuses what is sent
+	notes   []string
+	events  []live.Event
+}
+
+// bubble runs a test in fake time; what the agent does when nothing else is set is to answer "ok".
+func bubble(t *testing.T, do func(*world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, store: new(tabletest.Fake), blobs: new(blobtest.Fake), work: reply("ok")}
+		ids := new(id.Source)
+		w.Runner = &runner.Runner{
+			Desk: &turn.Desk{Table: w.store, IDs: ids, Holder: "here"}, Agent: w,
+			Outbox: &outbox.Sender{
+				Table: w.store, IDs: ids, Holder: "here",
+				Channel: func(string) (channel.Channel, bool) { return w, true },
+			},
+			Queue: &queuetest.Fake{Fault: w.send},
+			Show:  func(_ turn.Turn, e live.Event) { w.events = append(w.events, e) },
+			Note: func(_ context.Context, event string, _ turn.Turn, _ error) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.notes = append(w.notes, event)
+			},
+		}
+		w.write(thread.Head{ID: "t", Owner: "o", Status: thread.Active}.Put())
+		do(w)
+	})
+}
+
+func (w *world) send(c queuetest.Call) queuetest.Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refuse {
+		return queuetest.Refused
+	}
+	w.woken = append(w.woken, c.Message)
+	return queuetest.None
+}
+
+func reply(text string) func(context.Context, *turn.Run) (turn.Ending, error) {
+	return func(context.Context, *turn.Run) (turn.Ending, error) {
+		return turn.Ending{Status: turn.Succeeded, Text: text, From: thread.Agent}, nil
+	}
+}
+
+// Work is the agent's.
+func (w *world) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
+	if err := run.Open(ctx, w.blobs); err != nil {
+		return turn.Ending{}, err
+	}
+	return w.work(ctx, run)
+}
+
+// Render and Send are the channel's.
+func (w *world) Render(text string) []channel.Part { return []channel.Part{{Plain: text}} }
+
+func (w *world) Send(_ context.Context, _ channel.Route, part channel.Part) (string, error) {
+	if w.answer != nil {
+		return "", w.answer
+	}
+	w.arrived = append(w.arrived, part.Plain)
+	return fmt.Sprint(len(w.arrived)), nil
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) write(ops ...table.Op) {
+	w.Helper()
+	w.must(w.store.Write(w.Context(), table.Write{ID: w.Desk.IDs.New(time.Now()), Ops: ops}))
+}
+
+// say queues a message of the owner.
+func (w *world) say(text string) id.Turn {
+	w.Helper()
+	w.said++
+	t := turn.Turn{
+		ID: id.Turn(fmt.Sprint("u", w.said)), Owner: "o", Thread: "t", Session: "t", Source: turn.User, Status: turn.Queued,
+		Route: channel.Route{Connection: "telegram-1", Conversation: "7"}, Created: time.Now(),
+	}
+	e := turn.Entry{Turn: t, Text: text, Order: turn.Order(time.Now(), int64(w.said), 0), WakeAt: time.Now()}
+	w.write(t.Put(table.Absent()), e.Put())
+	return t.ID
+}
+
+// stop raises the thread's generation, as a stop does.
+func (w *world) stop() {
+	w.Helper()
+	head, err := thread.Load(w.Context(), w.store, "t")
+	w.must(err)
+	head.Generation++
+	w.write(head.Put())
+}
+
+// held is the hold on a wake-up; it writes down what is done with it, and when.
+type held struct {
+	begun time.Time
+	mu    sync.Mutex
+	acts  []string
+	err   error // of every act
+}
+
+func (h *held) act(format string, args ...any) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.acts = append(h.acts, fmt.Sprintf("%v: ", time.Since(h.begun))+fmt.Sprintf(format, args...))
+	return h.err
+}
+
+func (h *held) Extend(_ context.Context, d time.Duration) error   { return h.act("extend %v", d) }
+func (h *held) GiveBack(_ context.Context, d time.Duration) error { return h.act("give back %v", d) }
+func (h *held) Done(context.Context) error                        { return h.act("done") }
+
+func (w *world) handle(up wake.Up, receives int) (runner.Verdict, error, *held) {
+	return w.handleWithin(w.Context(), up, receives)
+}
+
+func (w *world) handleWithin(ctx context.Context, up wake.Up, receives int) (runner.Verdict, error, *held) {
+	h := &held{begun: time.Now()}
+	verdict, err := w.Handle(ctx, queue.Delivery{Message: up.Message("test"), Receives: receives, Lease: h})
+	return verdict, err, h
+}
+
+var session = wake.Session("t", "t")
+
+// run handles a first wake-up of the session, which must be done with.
+func (w *world) run() *held {
+	w.Helper()
+	verdict, err, h := w.handle(session, 1)
+	if err != nil || verdict != runner.Done {
+		w.Fatalf("got %d, %v; want the wake-up done", verdict, err)
+	}
+	return h
+}
+
+func (w *world) turn(t id.Turn) turn.Turn {
+	w.Helper()
+	item, err := w.store.Get(w.Context(), turn.HeadKey(t))
+	w.must(err)
+	var out turn.Turn
+	_, err = table.Decode(item, &out)
+	w.must(err)
+	return out
+}
+
+func (w *world) heard(want ...string) {
+	w.Helper()
+	if diff := cmp.Diff(want, w.arrived); diff != "" {
+		w.Errorf("the owner heard: want (-), got (+):\n%s", diff)
+	}
+}
+
+func TestNothingToDoIsDone(t *testing.T) {
+	bubble(t, func(w *world) {
+		h := w.run()
+		if diff := cmp.Diff([]string{"0s: extend 30s"}, h.acts); diff != "" || len(w.woken)+len(w.notes) != 0 {
+			w.Errorf("woken %v, notes %v; want (-), got (+):\n%s", w.woken, w.notes, diff)
+		}
+	})
+}
+
+func TestATurnIsRunAnsweredAndToldOf(t *testing.T) {
+	bubble(t, func(w *world) {
+		u := w.say("hello")
+		w.run()
+		w.heard("ok")
+		if got := w.turn(u); got.Status != turn.Succeeded || len(w.woken) != 0 {
+			w.Errorf("the turn is %+v, woken %v", got, w.woken)
+		}
+		want := []live.Event{
+			{Kind: live.Turned, Turn: u, Status: live.Running}, {Kind: live.Stored, Turn: u}, {Kind: live.Turned, Turn: u, Status: live.Ended},
+		}
+		if diff := cmp.Diff(want, w.events); diff != "" {
+			w.Errorf("shown: want (-), got (+):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"turn started", "turn ended"}, w.notes); diff != "" {
+			w.Errorf("noted: want (-), got (+):\n%s", diff)
+		}
+	})
+}
+
+func TestTheEndOfATurnWakesItsSessionForTheNext(t *testing.T) {
+	bubble(t, func(w *world) {
+		first := w.say("one")
+		w.say("two")
+		w.run()
+		want := []queue.Message{session.Message("t#" + string(first))}
+		if diff := cmp.Diff(want, w.woken); diff != "" {
+			w.Errorf("want (-), got (+):\n%s", diff)
+		}
+		w.run()
+		w.heard("ok", "ok")
+	})
+}
+
+// The turn has ended; what is queued behind it must not wait for its mark.
+func TestAWakeUpComesAgainWhenTheNextTurnCouldNotBeAskedFor(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("one")
+		w.say("two")
+		w.refuse = true
+		if verdict, err, _ := w.handle(session, 1); !errors.Is(err, queue.ErrRefused) {
+			w.Errorf("got %d, %v; want the error", verdict, err)
+		}
+		w.heard("ok")
+	})
+}
+
+func TestALiveTurnIsLeftAloneAndItsWakeUpsGivenBackThreeTimes(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		view, err := w.Desk.Look(w.Context(), "t", "t")
+		w.must(err)
+		_, err = w.Desk.Claim(w.Context(), view, time.Now())
+		w.must(err)
+		time.Sleep(5 * time.Second)
+		for receives, want := range map[int]runner.Verdict{
+			1: runner.Done, 2: runner.GivenBack, 3: runner.GivenBack, 4: runner.GivenBack, 5: runner.Done, 9: runner.Done,
+		} {
+			verdict, err, h := w.handle(session, receives)
+			if err != nil || verdict != want {
+				w.Errorf("delivered %d times: got %d, %v; want %d", receives, verdict, err, want)
+			}
+			back := slices.Contains(h.acts, "0s: give back 16s") // what is left of the lease, and a second
+			if back != (want == runner.GivenBack) {
+				w.Errorf("delivered %d times: did %v", receives, h.acts)
+			}
+		}
+		w.heard()
+	})
+}
+
+func TestTheTurnOfADeadWorkerIsEndedAndTheNextOneRun(t *testing.T) {
+	bubble(t, func(w *world) {
+		first := w.say("one")
+		view, err := w.Desk.Look(w.Context(), "t", "t")
+		w.must(err)
+		_, err = w.Desk.Claim(w.Context(), view, time.Now())
+		w.must(err)
+		w.say("two")
+		time.Sleep(turn.LeaseTerm)
+		w.run()
+		w.heard(turn.InterruptedNotice, "ok")
+		if got := w.turn(first); got.Status != turn.Failed {
+			w.Errorf("the dead worker's turn is %+v", got)
+		}
+		if w.notes[0] != "turn interrupted" {
+			w.Errorf("noted %v", w.notes)
+		}
+	})
+}
+
+func TestWhatWasQueuedBeforeAStopIsCancelledInPassing(t *testing.T) {
+	bubble(t, func(w *world) {
+		var before []id.Turn
+		for i := range 5 {
+			before = append(before, w.say(fmt.Sprint(i)))
+		}
+		w.stop()
+		w.run()
+		for _, u := range before {
+			if got := w.turn(u); got.Status != turn.Cancelled {
+				w.Errorf("turn %s is %s", u, got.Status)
+			}
+		}
+		w.heard()
+	})
+}
+
+func TestVeryManyCancelledTurnsTakeMoreThanOneWakeUp(t *testing.T) {
+	bubble(t, func(w *world) {
+		for i := range 30 {
+			w.say(fmt.Sprint(i))
+		}
+		w.stop()
+		if _, err, _ := w.handle(session, 1); err == nil {
+			w.Error("got no error: the wake-up would not come again")
+		}
+		w.run()
+	})
+}
+
+func TestAPanicOfTheAgentEndsItsTurnAlone(t *testing.T) {
+	bubble(t, func(w *world) {
+		u := w.say("hello")
+		w.work = func(context.Context, *turn.Run) (turn.Ending, error) { panic("oops") }
+		w.run()
+		w.heard(turn.GenericNotice)
+		got := w.turn(u)
+		if got.Status != turn.Failed || got.Error != "the turn panicked: oops" {
+			w.Errorf("the turn is %s with error %q; the model reads it, so it must hold no stack", got.Status, got.Error)
+		}
+		if !slices.Contains(w.notes, "turn panicked") {
+			w.Errorf("noted %v", w.notes)
+		}
+	})
+}
+
+func TestAStoreThatFailsTheAgentEndsItsTurn(t *testing.T) {
+	bubble(t, func(w *world) {
+		u := w.say("hello")
+		w.work = func(context.Context, *turn.Run) (turn.Ending, error) { return turn.Ending{}, errors.New("no disk") }
+		w.run()
+		w.heard(turn.GenericNotice)
+		if got := w.turn(u); got.Status != turn.Failed || got.Error != "no disk" {
+			w.Errorf("the turn is %+v", got)
+		}
+	})
+}
+
+func TestAWorkerThatIsShutDownTellsTheInterruption(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("one")
+		w.say("two")
+		ctx, cancel := context.WithCancel(w.Context())
+		w.work = func(ctx context.Context, _ *turn.Run) (turn.Ending, error) {
+			cancel()
+			<-ctx.Done()
+			return turn.Ending{}, context.Cause(ctx)
+		}
+		_, err, _ := w.handleWithin(ctx, session, 1)
+		w.must(err)
+		w.heard(turn.InterruptedNotice)
+		if len(w.woken) != 1 {
+			w.Errorf("woken %v, want the next turn asked for", w.woken)
+		}
+	})
+}
+
+func TestAWorkerThatRunsOutOfTimeTellsTheInterruption(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		w.work = func(ctx context.Context, _ *turn.Run) (turn.Ending, error) {
+			<-ctx.Done()
+			return turn.Ending{}, context.Cause(ctx)
+		}
+		_, err, _ := w.handleWithin(ctx, session, 1)
+		w.must(err)
+		w.heard(turn.InterruptedNotice)
+	})
+}
+
+func busyFor(d time.Duration) func(context.Context, *turn.Run) (turn.Ending, error) {
+	return func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
+		select {
+		case <-time.After(d):
+			return reply("ok")(ctx, run)
+		case <-ctx.Done():
+			return turn.Ending{}, context.Cause(ctx)
+		}
+	}
+}
+
+func TestSignsOfLifeAreGivenEveryEightSecondsLeaseFirst(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		w.work = busyFor(24500 * time.Millisecond)
+		var renewed []string
+		begun := time.Now()
+		w.store.Fault = func(c tabletest.Call) tabletest.Fault {
+			if c.Method == tabletest.MethodWrite && len(c.Write.Ops) == 1 && c.Write.Ops[0].Key == turn.LeaseKey("t") {
+				renewed = append(renewed, fmt.Sprint(time.Since(begun)))
+				return tabletest.Slow(time.Second)
+			}
+			return tabletest.Fault{}
+		}
+		h := w.run()
+		if diff := cmp.Diff([]string{"8s", "16s", "24s"}, renewed); diff != "" {
+			w.Errorf("the lease was renewed: want (-), got (+):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"0s: extend 30s", "9s: extend 30s", "17s: extend 30s"}, h.acts); diff != "" {
+			w.Errorf("the wake-up: want (-), got (+):\n%s", diff)
+		}
+		w.heard("ok")
+	})
+}
+
+func TestALostLeaseStopsTheWork(t *testing.T) {
+	bubble(t, func(w *world) {
+		u := w.say("hello")
+		begun := time.Now()
+		other := &turn.Desk{Table: w.store, IDs: w.Desk.IDs, Holder: "other", Gone: func(string) bool { return true }}
+		w.work = func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
+			view, err := other.Look(w.Context(), "t", "t")
+			w.must(err)
+			_, err = other.Bury(w.Context(), "t", view, time.Now())
+			w.must(err)
+			return busyFor(time.Hour)(ctx, run)
+		}
+		w.run()
+		if took := time.Since(begun); took != turn.Beat {
+			w.Errorf("it stopped after %v, want at the next sign of life", took)
+		}
+		if got := w.turn(u); got.Status != turn.Failed || !slices.Contains(w.notes, "turn given up") {
+			w.Errorf("the turn is %s, noted %v", got.Status, w.notes)
+		}
+	})
+}
+
+func TestAWorkerThatCanGiveNoSignStopsByItself(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		begun := time.Now()
+		w.store.Fault = func(c tabletest.Call) tabletest.Fault {
+			if time.Since(begun) > time.Second && time.Since(begun) < 30*time.Second {
+				return tabletest.Fault{Kind: tabletest.Refused}
+			}
+			return tabletest.Fault{}
+		}
+		var stopped time.Duration
+		w.work = func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
+			ending, err := busyFor(time.Hour)(ctx, run)
+			stopped = time.Since(begun)
+			return ending, err
+		}
+		if _, err, _ := w.handle(session, 1); err != nil {
+			w.Errorf("got %v: the turn is left to whoever finds it dead", err)
+		}
+		if stopped < turn.LeaseTerm || stopped > turn.LeaseTerm+turn.Beat {
+			w.Errorf("it stopped after %v", stopped)
+		}
+	})
+}
+
+// The end is applied, and before its writer hears of it a sign of life finds the lease gone.
+func TestAnEndThatItsOwnSignOfLifeOvertakesHasEnded(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("one")
+		w.say("two")
+		w.work = busyFor(turn.Beat - time.Millisecond)
+		w.loseEnds(1)
+		w.run()
+		w.heard("ok")
+		if len(w.woken) != 1 {
+			w.Errorf("woken %v, want the next turn asked for", w.woken)
+		}
+	})
+}
+
+// loseEnds lets nobody hear of so many writes that move the fence of a turn that has begun.
+func (w *world) loseEnds(n int) {
+	w.store.Fault = func(c tabletest.Call) tabletest.Fault {
+		if c.Method == tabletest.MethodWrite && n > 0 && c.Write.Ops[0].Key == turn.FenceKey("t") && w.begun() {
+			n--
+			return tabletest.Fault{Kind: tabletest.Unheard}
+		}
+		return tabletest.Fault{}
+	}
+}
+
+func TestTheWakeUpOfWorkThatCannotBeHeldIsNotActedOn(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		h := &held{begun: time.Now(), err: fmt.Errorf("%w: too late", queue.ErrLapsed)}
+		_, err := w.Handle(w.Context(), queue.Delivery{Message: session.Message("x"), Receives: 1, Lease: h})
+		if !errors.Is(err, queue.ErrLapsed) {
+			w.Errorf("got %v, want ErrLapsed", err)
+		}
+		w.heard()
+	})
+}
+
+func TestAQueueThatDoesNotAnswerDoesNotKeepATurnFromRunning(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		h := &held{begun: time.Now(), err: queue.ErrRefused}
+		_, err := w.Handle(w.Context(), queue.Delivery{Message: session.Message("x"), Receives: 1, Lease: h})
+		w.must(err)
+		w.heard("ok")
+	})
+}
+
+func TestWhatIsNoWakeUpIsRemoved(t *testing.T) {
+	bubble(t, func(w *world) {
+		h := &held{begun: time.Now()}
+		verdict, err := w.Handle(w.Context(), queue.Delivery{Message: queue.Message{Body: "x"}, Receives: 1, Lease: h})
+		if err != nil || verdict != runner.Done || !slices.Contains(w.notes, "bad wake-up") {
+			w.Errorf("got %d, %v, noted %v", verdict, err, w.notes)
+		}
+	})
+}
+
+func TestAStoreThatDoesNotAnswerLeavesTheWakeUpToComeAgain(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.store.Fault = func(tabletest.Call) tabletest.Fault { return tabletest.Fault{Kind: tabletest.Refused} }
+		for _, up := range []wake.Up{session, wake.Conversation("telegram-1:7")} {
+			if _, err, _ := w.handle(up, 1); !errors.Is(err, table.ErrRefused) {
+				w.Errorf("%+v: got %v, want ErrRefused", up, err)
+			}
+		}
+	})
+}
+
+func TestAReplyThatHasToWaitIsAskedForByItsOwnWakeUpAndGivenBack(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		w.answer = fault.RetryAfter(40*time.Second, errors.New("too many requests"))
+		w.run()
+		if len(w.woken) != 1 || !strings.Contains(w.woken[0].Body, "telegram-1:7") {
+			w.Fatalf("woken %v, want the conversation", w.woken)
+		}
+		verdict, err, h := w.handle(wake.Conversation("telegram-1:7"), 1)
+		if err != nil || verdict != runner.GivenBack || h.acts[len(h.acts)-1] != "0s: give back 40s" {
+			w.Errorf("got %d, %v, did %v", verdict, err, h.acts)
+		}
+		time.Sleep(40 * time.Second)
+		w.answer = nil
+		if verdict, err, _ = w.handle(wake.Conversation("telegram-1:7"), 2); err != nil || verdict != runner.Done {
+			w.Errorf("got %d, %v; want it done", verdict, err)
+		}
+		w.heard("ok")
+	})
+}
+
+func TestWhatBecameOfMessagesIsNoted(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		w.answer = fault.As(fault.GiveUp, errors.New("blocked"))
+		w.run()
+		w.say("hello")
+		w.answer = fault.As(fault.Unknown, errors.New("no answer"))
+		w.run()
+		for _, want := range []string{"message refused", "message lost"} {
+			if !slices.Contains(w.notes, want) {
+				w.Errorf("noted %v, want %q", w.notes, want)
+			}
+		}
+	})
+}
+
+func TestAnEndOfWhichNobodyEverHeardIsFoundOut(t *testing.T) {
+	bubble(t, func(w *world) {
+		u := w.say("one")
+		w.say("two")
+		w.loseEnds(5) // as many as an attempt to end has
+		w.run()
+		w.heard("ok")
+		if got := w.turn(u); got.Status != turn.Succeeded || len(w.woken) != 1 {
+			w.Errorf("the turn is %s, woken %v", got.Status, w.woken)
+		}
+	})
+}
+
+// begun reports whether a turn has been started.
+func (w *world) begun() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Contains(w.notes, "turn started")
+}
+
+func TestTheTranscriptOfATurnIsSavedWithItsEnd(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("one")
+		w.work = func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
+			run.Log().Append(transcript.Entry{Kind: transcript.Owner, Blocks: []model.Block{{Text: "one"}}})
+			return reply("ok")(ctx, run)
+		}
+		w.run()
+		w.say("two")
+		w.work = func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
+			if got := run.Log().Entries(); len(got) != 1 {
+				w.Errorf("the next turn reads %+v", got)
+			}
+			return reply("ok")(ctx, run)
+		}
+		w.run()
+	})
+}
