@@ -8,7 +8,6 @@ package reaper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/queue"
 	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 	"github.com/bobbin-agent/bobbin/shared/wake"
 )
@@ -134,7 +134,7 @@ func (r *Reaper) act(ctx context.Context, m due.Mark, report *Report) error {
 	case due.Lease:
 		return r.lease(ctx, m, report)
 	}
-	return fmt.Errorf("a due mark of kind %q", m.Kind)
+	return nil // a newer release's: it stays for that one
 }
 
 // wake asks again for a turn that is still queued.
@@ -172,6 +172,9 @@ func distance(attempt int) time.Duration {
 // lease looks after a running turn: it ends that of a dead worker and comes back to that of a live one.
 func (r *Reaper) lease(ctx context.Context, m due.Mark, report *Report) error {
 	view, err := r.Desk.Look(ctx, m.Session, m.Thread)
+	if errors.Is(err, thread.ErrNotFound) {
+		return r.drop(ctx, m, report)
+	}
 	if err != nil {
 		return err
 	}
