@@ -1,8 +1,8 @@
 package outbox
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,9 +118,9 @@ func refKey(conversation, external string) table.Key {
 
 // split reads time and message from the row's key, which Enqueue made.
 func (r Row) split() (time.Time, id.Message) {
-	var us int64
-	var message string
-	if _, err := fmt.Sscanf(strings.TrimPrefix(r.Sort, rowsPrefix), "%016d#%s", &us, &message); err != nil {
+	at, message, _ := strings.Cut(strings.TrimPrefix(r.Sort, rowsPrefix), "#")
+	us, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
 		panic("a row's key is made by Enqueue: " + err.Error())
 	}
 	return time.UnixMicro(us), id.Message(message)
