@@ -38,8 +38,9 @@ func (h *handler) handle(ctx context.Context, e events.SQSEvent) (events.SQSEven
 	if err != nil {
 		return events.SQSEventResponse{}, err
 	}
-	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}} // an emulator trips over null
-	kept := map[string]bool{}                                                         // groups of which one comes again: all behind it must too, or they would overtake it
+	// Null instead of an empty list would be as well on AWS; an emulator trips over it.
+	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	kept := map[string]bool{} // groups of which one comes again: all behind it must too, or they would overtake it
 	for _, m := range e.Records {
 		group := m.Attributes["MessageGroupId"]
 		if kept[group] {

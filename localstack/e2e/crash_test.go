@@ -8,7 +8,7 @@ import (
 // toldWithin is the promise: a dead worker is noticed, and the owner told.
 const toldWithin = 45 * time.Second
 
-func killedTurnIsToldAndTheNextAnswered(t *testing.T, w world) {
+func killedTurnIsToldAndTheNextAnswered(t testing.TB, w world) {
 	p := owner(t, w)
 	p.say("my name is Ada")
 	p.hearsOf(t, "Ada")
@@ -31,7 +31,7 @@ func killedTurnIsToldAndTheNextAnswered(t *testing.T, w world) {
 }
 
 // What waits behind the turn that is killed is answered, although nobody writes again.
-func killedTurnDoesNotTakeTheQueueWithIt(t *testing.T, w world) {
+func killedTurnDoesNotTakeTheQueueWithIt(t testing.TB, w world) {
 	p := owner(t, w)
 	name := t.Name()
 	p.say("hold " + name)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	invocation "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -48,7 +49,7 @@ type deployed struct {
 }
 
 // startDeployed starts the emulator and deploys what `make build` has made.
-func startDeployed(t *testing.T) *deployed {
+func startDeployed(t testing.TB) *deployed {
 	t.Helper()
 	server, err := emulator.Start(t.Context(), emulator.Config{Product: emulator.Ministack, Env: []string{"AUTH=true"}})
 	if err != nil {
@@ -74,7 +75,7 @@ func startDeployed(t *testing.T) *deployed {
 }
 
 // deploy brings the stack up to what it is with these settings more.
-func (w *deployed) deploy(t *testing.T, more map[string]string) {
+func (w *deployed) deploy(t testing.TB, more map[string]string) {
 	t.Helper()
 	begun, o := time.Now(), w.options
 	o.Settings = maps.Clone(o.Settings)
@@ -88,7 +89,7 @@ func (w *deployed) deploy(t *testing.T, more map[string]string) {
 }
 
 // api leads to the HTTP API.
-func (w *deployed) api(t *testing.T) http.Handler {
+func (w *deployed) api(t testing.TB) http.Handler {
 	t.Helper()
 	to, err := url.Parse(w.out.Endpoint)
 	if err != nil {
@@ -104,7 +105,7 @@ func (w *deployed) url() string { return w.front.URL }
 
 func (w *deployed) table() table.Table { return dynamo.New(deploy.Config(w.out.Endpoint), w.out.Table) }
 
-func (w *deployed) code(t *testing.T, name string) string {
+func (w *deployed) code(t testing.TB, name string) string {
 	t.Helper()
 	ctx := w.within(t)
 	b := &book.Book{Table: w.table(), IDs: &id.Source{}}
@@ -122,7 +123,7 @@ func (w *deployed) code(t *testing.T, name string) string {
 	return code
 }
 
-func (w *deployed) browser(t *testing.T) *browser {
+func (w *deployed) browser(t testing.TB) *browser {
 	t.Helper()
 	b := &browser{url: w.url(), ctx: w.within(t)}
 	b.pair(t, w.code(t, ""))
@@ -130,19 +131,20 @@ func (w *deployed) browser(t *testing.T) *browser {
 }
 
 // behind lets the minute's function look at once for what do has left.
-func (w *deployed) behind(t *testing.T, do func(table.Table, blob.Blob)) {
+func (w *deployed) behind(t testing.TB, do func(table.Table, blob.Blob)) {
 	t.Helper()
 	do(w.table(), s3.New(deploy.Config(w.out.Endpoint), w.out.Bucket))
-	got, err := lambda.NewFromConfig(deploy.Config(w.out.Endpoint)).Invoke(w.within(t), &lambda.InvokeInput{
+	_, err := lambda.NewFromConfig(deploy.Config(w.out.Endpoint)).Invoke(w.within(t), &lambda.InvokeInput{
 		FunctionName: aws.String(w.out.Functions["reap"]), Payload: []byte("{}"),
+		InvocationType: invocation.InvocationTypeEvent, // as the clock invokes it
 	})
-	if err != nil || got.FunctionError != nil {
-		t.Fatalf("invoking the reaper: %v, %s", err, got.Payload)
+	if err != nil {
+		t.Fatalf("invoking the reaper: %v", err)
 	}
 }
 
 // anew ends the runner's processes, once none is at work.
-func (w *deployed) anew(t *testing.T) {
+func (w *deployed) anew(t testing.TB) {
 	t.Helper()
 	ctx, client := w.within(t), sqs.NewFromConfig(deploy.Config(w.out.Endpoint))
 	kinds := []types.QueueAttributeName{
@@ -159,11 +161,18 @@ func (w *deployed) anew(t *testing.T) {
 }
 
 // kill kills the processes that the emulator runs the runner in.
-func (w *deployed) kill(t *testing.T) {
+func (w *deployed) kill(t testing.TB) {
 	t.Helper()
-	killed := 0
+	if w.killAll(t, "runner") == 0 {
+		t.Fatal("the runner has no process to kill")
+	}
+}
+
+// killAll kills all processes of a function and counts them.
+func (w *deployed) killAll(t testing.TB, function string) (killed int) {
+	t.Helper()
 	for _, pid := range children(t, w.emulator.PID()) {
-		if !runs(pid, w.out.Functions["runner"]) {
+		if !runs(pid, w.out.Functions[function]) {
 			continue
 		}
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -171,13 +180,11 @@ func (w *deployed) kill(t *testing.T) {
 		}
 		killed++
 	}
-	if killed == 0 {
-		t.Fatal("the runner has no process to kill")
-	}
+	return killed
 }
 
 // children are the processes that a process has started.
-func children(t *testing.T, parent int) (pids []int) {
+func children(t testing.TB, parent int) (pids []int) {
 	t.Helper()
 	lists, err := filepath.Glob("/proc/" + strconv.Itoa(parent) + "/task/*/children")
 	if err != nil || len(lists) == 0 {
@@ -214,7 +221,7 @@ func runs(pid int, function string) bool {
 }
 
 // poll invokes the runner as AWS's mapping does: conversations side by side, where the emulator's goes one by one.
-func (w *deployed) poll(t *testing.T) {
+func (w *deployed) poll(t testing.TB) {
 	t.Helper()
 	p := poller.New(deploy.Config(w.out.Endpoint), w.out.QueueURL, w.out.Functions["runner"])
 	p.Failed = func(err error) { t.Logf("the poller: %v", err) }
@@ -231,11 +238,14 @@ func (w *deployed) poll(t *testing.T) {
 	})
 }
 
-// asked reports whether a variable is 1.
-func asked(variable string) bool {
+// setting is a variable of the environment.
+func setting(variable string) string {
 	value, _ := os.LookupEnv(variable)
-	return value == "1"
+	return value
 }
+
+// asked reports whether a variable is 1.
+func asked(variable string) bool { return setting(variable) == "1" }
 
 // Scenarios follow one another: the emulator's own mapping handles one wake-up at a time.
 func TestDeployed(t *testing.T) {

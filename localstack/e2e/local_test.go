@@ -29,7 +29,7 @@ type inProcess struct {
 }
 
 // Each vendor's protocol is spoken to in a world of its own.
-func startInProcess(t *testing.T, choice string) *inProcess {
+func startInProcess(t testing.TB, choice string) *inProcess {
 	t.Helper()
 	w := &inProcess{surroundings: surround(t, localPatience), data: t.TempDir()}
 	w.choice = provider.Settings{Choice: choice, AnthropicKey: modelKey, OpenAIKey: modelKey, URL: w.vendor.OpenAIURL()}
@@ -41,7 +41,7 @@ func startInProcess(t *testing.T, choice string) *inProcess {
 	return w
 }
 
-func (w *inProcess) start(t *testing.T) {
+func (w *inProcess) start(t testing.TB) {
 	t.Helper()
 	model, err := provider.Open(w.choice)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *inProcess) start(t *testing.T) {
 
 func (w *inProcess) url() string { return "http://" + w.server.Address() }
 
-func (w *inProcess) code(t *testing.T, name string) string {
+func (w *inProcess) code(t testing.TB, name string) string {
 	t.Helper()
 	codes, err := w.server.Pair(t.Context(), server.Pairing{Owner: name, Count: 1})
 	if err != nil {
@@ -85,19 +85,19 @@ func (w *inProcess) code(t *testing.T, name string) string {
 }
 
 // browser needs no pairing: whoever reaches the page is its owner.
-func (w *inProcess) browser(t *testing.T) *browser {
+func (w *inProcess) browser(t testing.TB) *browser {
 	t.Helper()
 	return &browser{url: w.url(), ctx: w.within(t)}
 }
 
-func (w *inProcess) anew(t *testing.T) {
+func (w *inProcess) anew(t testing.TB) {
 	t.Helper()
 	w.stop()
 	w.start(t)
 }
 
 // behind opens the store while nobody else has it.
-func (w *inProcess) behind(t *testing.T, do func(table.Table, blob.Blob)) {
+func (w *inProcess) behind(t testing.TB, do func(table.Table, blob.Blob)) {
 	t.Helper()
 	w.stop()
 	store, err := bolt.Open(w.data)

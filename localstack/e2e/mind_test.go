@@ -92,7 +92,7 @@ func (m *mind) asked(text string) []model.Request {
 }
 
 // wait returns the last request of n with the owner's newest words, once it has come.
-func (m *mind) wait(ctx context.Context, t *testing.T, text string, n int) model.Request {
+func (m *mind) wait(ctx context.Context, t testing.TB, text string, n int) model.Request {
 	t.Helper()
 	for {
 		arrived := m.arrived.wait()

@@ -33,7 +33,7 @@ type conversation struct {
 }
 
 // do makes a request and returns the answer's status and body.
-func (b *browser) do(t *testing.T, method, path string, body any) (int, []byte) {
+func (b *browser) do(t testing.TB, method, path string, body any) (int, []byte) {
 	t.Helper()
 	response := b.open(t, method, path, body)
 	defer response.Body.Close()
@@ -44,7 +44,7 @@ func (b *browser) do(t *testing.T, method, path string, body any) (int, []byte) 
 	return response.StatusCode, got
 }
 
-func (b *browser) open(t *testing.T, method, path string, body any) *http.Response {
+func (b *browser) open(t testing.TB, method, path string, body any) *http.Response {
 	t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *browser) open(t *testing.T, method, path string, body any) *http.Respon
 }
 
 // pair makes the browser the owner's.
-func (b *browser) pair(t *testing.T, code string) {
+func (b *browser) pair(t testing.TB, code string) {
 	t.Helper()
 	if status, body := b.do(t, http.MethodPost, "/api/pair", map[string]string{"code": code}); status != http.StatusOK {
 		t.Fatalf("pairing the browser: %d %s", status, body)
@@ -79,7 +79,7 @@ func (b *browser) pair(t *testing.T, code string) {
 	}
 }
 
-func (b *browser) read(t *testing.T) (c conversation) {
+func (b *browser) read(t testing.TB) (c conversation) {
 	t.Helper()
 	status, body := b.do(t, http.MethodGet, "/api/messages", nil)
 	if status != http.StatusOK {
@@ -92,7 +92,7 @@ func (b *browser) read(t *testing.T) (c conversation) {
 }
 
 // until reads the conversation until a message in it will do.
-func (b *browser) until(t *testing.T, is func(message) bool) (found message) {
+func (b *browser) until(t testing.TB, is func(message) bool) (found message) {
 	t.Helper()
 	eventually(b.ctx, t, "the page shows the message", func() bool {
 		for _, m := range b.read(t).Messages {
@@ -107,7 +107,7 @@ func (b *browser) until(t *testing.T, is func(message) bool) (found message) {
 }
 
 // post sends what the owner wrote, and returns the turn.
-func (b *browser) post(t *testing.T, text string) (turn string) {
+func (b *browser) post(t testing.TB, text string) (turn string) {
 	t.Helper()
 	status, body := b.do(t, http.MethodPost, "/api/messages",
 		map[string]string{"id": uuid(), "thread": b.read(t).Thread, "text": text})
@@ -124,7 +124,7 @@ func uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-func pageIsAnswered(t *testing.T, w world) {
+func pageIsAnswered(t testing.TB, w world) {
 	page := w.(hooked).browser(t)
 	if status, body := page.do(t, http.MethodGet, "/", nil); status != http.StatusOK || !bytes.Contains(body, []byte("<html")) {
 		t.Errorf("GET /: %d with %d bytes, want the page", status, len(body))
@@ -140,7 +140,7 @@ func pageIsAnswered(t *testing.T, w world) {
 }
 
 // The model has begun to answer and is held: what it has said so far is on its way to the page.
-func pageStreams(t *testing.T, w world) {
+func pageStreams(t testing.TB, w world) {
 	page := w.(hooked).browser(t)
 	stream := page.open(t, http.MethodGet, "/api/events", nil)
 	defer stream.Body.Close()
@@ -174,7 +174,7 @@ func pageStreams(t *testing.T, w world) {
 }
 
 // events reads a stream of server-sent events.
-func events(t *testing.T, from io.Reader) func() live.Event {
+func events(t testing.TB, from io.Reader) func() live.Event {
 	t.Helper()
 	lines := bufio.NewScanner(from)
 	return func() (e live.Event) {

@@ -2,7 +2,7 @@ package e2e
 
 import "testing"
 
-func codePairsOnce(t *testing.T, w world) {
+func codePairsOnce(t testing.TB, w world) {
 	code := w.code(t, t.Name())
 	p := newcomer(t, w)
 	p.pair(t, code)
@@ -14,7 +14,7 @@ func codePairsOnce(t *testing.T, w world) {
 	p.heardAll(t)
 }
 
-func wrongCodePairsNobody(t *testing.T, w world) {
+func wrongCodePairsNobody(t testing.TB, w world) {
 	p := newcomer(t, w)
 	p.asks(t, "/start 2222-2222-2222", private)
 	p.say("/start 3333-3333-3333")
@@ -22,7 +22,7 @@ func wrongCodePairsNobody(t *testing.T, w world) {
 	p.heardAll(t)
 }
 
-func strangerGetsOneFixedReply(t *testing.T, w world) {
+func strangerGetsOneFixedReply(t testing.TB, w world) {
 	p := newcomer(t, w)
 	p.asks(t, "say one of a stranger", private)
 	p.say("say two of a stranger")

@@ -3,7 +3,7 @@ package e2e
 import "testing"
 
 // Both requests are open at once, or the first would have to end before the second came.
-func twoPersonsTurnsRunTogether(t *testing.T, w world) {
+func twoPersonsTurnsRunTogether(t testing.TB, w world) {
 	a, b := owner(t, w), owner(t, w)
 	name := t.Name()
 	a.say("hold " + name + " a")
@@ -17,7 +17,7 @@ func twoPersonsTurnsRunTogether(t *testing.T, w world) {
 }
 
 // While the first turn is held, the second is stored, and everything goes its way to another person's answer.
-func twoTurnsOfOneNeverDo(t *testing.T, w world) {
+func twoTurnsOfOneNeverDo(t testing.TB, w world) {
 	p, other := owner(t, w), owner(t, w)
 	name := t.Name()
 	p.say("hold " + name + " 1")

@@ -28,21 +28,21 @@ type person struct {
 var people atomic.Int64
 
 // newcomer is someone whom Bobbin has never seen.
-func newcomer(t *testing.T, w world) *person {
+func newcomer(t testing.TB, w world) *person {
 	t.Helper()
 	n := people.Add(1)
 	return &person{surroundings: w.around(), ctx: w.around().within(t), id: 5000 + n}
 }
 
 // owner is someone who is paired, the owner of a conversation of their own.
-func owner(t *testing.T, w world) *person {
+func owner(t testing.TB, w world) *person {
 	t.Helper()
 	p := newcomer(t, w)
 	p.pair(t, w.code(t, t.Name()))
 	return p
 }
 
-func (p *person) pair(t *testing.T, code string) {
+func (p *person) pair(t testing.TB, code string) {
 	t.Helper()
 	p.asks(t, "/start "+code, paired)
 }
@@ -50,7 +50,7 @@ func (p *person) pair(t *testing.T, code string) {
 func (p *person) say(text string) { p.bot.Say(p.id, text) }
 
 // next is the bot's next message.
-func (p *person) next(t *testing.T) telegramtest.Sent {
+func (p *person) next(t testing.TB) telegramtest.Sent {
 	t.Helper()
 	sent, err := p.bot.WaitSent(p.ctx, p.id, p.told+1)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *person) next(t *testing.T) telegramtest.Sent {
 }
 
 // hears expects the bot's next message to be the text.
-func (p *person) hears(t *testing.T, text string) {
+func (p *person) hears(t testing.TB, text string) {
 	t.Helper()
 	if got := p.next(t).Text; got != text {
 		t.Errorf("heard %q, want %q", got, text)
@@ -69,7 +69,7 @@ func (p *person) hears(t *testing.T, text string) {
 }
 
 // hearsOf expects the bot's next message to have something in it, and returns it.
-func (p *person) hearsOf(t *testing.T, part string) string {
+func (p *person) hearsOf(t testing.TB, part string) string {
 	t.Helper()
 	got := p.next(t).Text
 	if !strings.Contains(got, part) {
@@ -78,14 +78,14 @@ func (p *person) hearsOf(t *testing.T, part string) string {
 	return got
 }
 
-func (p *person) asks(t *testing.T, text, answer string) {
+func (p *person) asks(t testing.TB, text, answer string) {
 	t.Helper()
 	p.say(text)
 	p.hears(t, answer)
 }
 
 // heardAll expects that the bot has said nothing that has not been looked at.
-func (p *person) heardAll(t *testing.T) {
+func (p *person) heardAll(t testing.TB) {
 	t.Helper()
 	if sent := p.bot.Sent(p.id); len(sent) != p.told {
 		t.Errorf("the bot has said %d messages, want %d: %+v", len(sent), p.told, sent[min(p.told, len(sent)):])

@@ -40,7 +40,7 @@ func removeBinary() {
 	}
 }
 
-func startProcess(t *testing.T) *process {
+func startProcess(t testing.TB) *process {
 	t.Helper()
 	w := &process{surroundings: surround(t, localPatience), data: t.TempDir()}
 	w.start(t)
@@ -48,7 +48,7 @@ func startProcess(t *testing.T) *process {
 	return w
 }
 
-func (w *process) command(t *testing.T, args ...string) *exec.Cmd {
+func (w *process) command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *process) command(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // start starts the process. That it is there shows when it fetches updates.
-func (w *process) start(t *testing.T) {
+func (w *process) start(t testing.TB) {
 	t.Helper()
 	w.running = w.command(t)
 	if err := w.running.Start(); err != nil {
@@ -73,7 +73,7 @@ func (w *process) start(t *testing.T) {
 	}
 }
 
-func (w *process) end(t *testing.T, signal os.Signal) {
+func (w *process) end(t testing.TB, signal os.Signal) {
 	t.Helper()
 	if err := w.running.Process.Signal(signal); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func (w *process) end(t *testing.T, signal os.Signal) {
 }
 
 // code asks the command, which asks the process or, while that is not up yet, makes the code itself.
-func (w *process) code(t *testing.T, name string) string {
+func (w *process) code(t testing.TB, name string) string {
 	t.Helper()
 	var out []byte
 	eventually(w.within(t), t, "a pairing code is there", func() (ok bool) {
@@ -96,14 +96,14 @@ func (w *process) code(t *testing.T, name string) string {
 	return strings.TrimSpace(string(bytes.TrimSpace(out)))
 }
 
-func (w *process) anew(t *testing.T) {
+func (w *process) anew(t testing.TB) {
 	t.Helper()
 	w.end(t, os.Interrupt)
 	w.start(t)
 }
 
 // kill leaves the process no time for anything; whoever runs it starts it again.
-func (w *process) kill(t *testing.T) {
+func (w *process) kill(t testing.TB) {
 	t.Helper()
 	w.end(t, os.Kill)
 	w.start(t)

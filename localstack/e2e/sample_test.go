@@ -17,7 +17,7 @@ import (
 )
 
 // post makes a webhook call of its own and returns the status.
-func post(t *testing.T, p *person, w hooked, secret string, body []byte) int {
+func post(t testing.TB, p *person, w hooked, secret string, body []byte) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(p.ctx, http.MethodPost, w.url()+"/telegram", bytes.NewReader(body))
 	if err != nil {
@@ -37,7 +37,7 @@ func post(t *testing.T, p *person, w hooked, secret string, body []byte) int {
 }
 
 // samples are webhook bodies of all kinds.
-func samples(t *testing.T) map[string][]byte {
+func samples(t testing.TB) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob("../../shared/channel/telegram/testdata/update/*.json")
 	if err != nil || len(paths) == 0 {
@@ -85,7 +85,7 @@ const (
 var updateID = regexp.MustCompile(`"update_id"\s*:\s*\d+`)
 
 // Every sample is one delivery, so each gets an update_id of its own.
-func samplesMakeTheRightTurns(t *testing.T, w world) {
+func samplesMakeTheRightTurns(t testing.TB, w world) {
 	first, second := newcomer(t, w), newcomer(t, w)
 	first.id, second.id = firstPerson, secondPerson
 	first.pair(t, w.code(t, "first"))
@@ -113,7 +113,7 @@ func samplesMakeTheRightTurns(t *testing.T, w world) {
 }
 
 // gave expects that the model has been given these texts of the person's, and no others.
-func (p *person) gave(t *testing.T, want []string) {
+func (p *person) gave(t testing.TB, want []string) {
 	t.Helper()
 	last := "say that was all of " + strconv.FormatInt(p.id, 10)
 	p.say(last)
@@ -127,7 +127,7 @@ func (p *person) gave(t *testing.T, want []string) {
 }
 
 // answered expects so many answers, and no more.
-func (p *person) answered(t *testing.T, n int) {
+func (p *person) answered(t testing.TB, n int) {
 	t.Helper()
 	for range n {
 		p.next(t)
@@ -135,7 +135,7 @@ func (p *person) answered(t *testing.T, n int) {
 	p.heardAll(t)
 }
 
-func sameBodyMakesOneTurn(t *testing.T, w world) {
+func sameBodyMakesOneTurn(t testing.TB, w world) {
 	p := owner(t, w)
 	text := "say once " + strconv.FormatInt(p.id, 10)
 	id := strconv.FormatInt(p.id, 10)
@@ -158,7 +158,7 @@ func sameBodyMakesOneTurn(t *testing.T, w world) {
 	}
 }
 
-func bodyThatIsTooLargeIsRefused(t *testing.T, w world) {
+func bodyThatIsTooLargeIsRefused(t testing.TB, w world) {
 	p := newcomer(t, w)
 	body := []byte(`{"update_id":1,"message":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`)
 	if got := post(t, p, w.(hooked), webhookSecret, body); got != http.StatusRequestEntityTooLarge {

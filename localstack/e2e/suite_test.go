@@ -15,7 +15,7 @@ import (
 // scenario is what a world is put through.
 type scenario struct {
 	name string
-	play func(*testing.T, world)
+	play func(testing.TB, world)
 }
 
 // common are the scenarios that any world with a webhook goes through. On the deployed stack one follows the other.
@@ -33,6 +33,7 @@ var common = []scenario{
 	{"the same body makes one turn", sameBodyMakesOneTurn},
 	{"a body that is too large is refused", bodyThatIsTooLargeIsRefused},
 	{"a turn without wake-up is started", turnWithoutWakeUpIsStarted},
+	{"a dead worker's turn is told", deadWorkersTurnIsTold},
 	{"a lost transcript is said", lostTranscriptIsSaid},
 	{"the page is answered", pageIsAnswered},
 }

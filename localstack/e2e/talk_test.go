@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
 )
 
-func messageIsAnswered(t *testing.T, w world) {
+func messageIsAnswered(t testing.TB, w world) {
 	p := owner(t, w)
 	p.say("say Hello **there**")
 	got := p.next(t)
@@ -30,20 +30,20 @@ func messageIsAnswered(t *testing.T, w world) {
 	}
 }
 
-func toolIsUsed(t *testing.T, w world) {
+func toolIsUsed(t testing.TB, w world) {
 	p := owner(t, w)
 	p.say(`call clock {"zone": "Asia/Tokyo"}`)
 	p.hearsOf(t, "JST (+09:00)")
 }
 
-func turnTwoKnowsTurnOne(t *testing.T, w world) {
+func turnTwoKnowsTurnOne(t testing.TB, w world) {
 	p := owner(t, w)
 	p.say("my name is Ada")
 	p.hearsOf(t, "Ada")
 	p.asks(t, "what is my name?", "Your name is Ada.")
 }
 
-func anotherWorkerRemembers(t *testing.T, w world) {
+func anotherWorkerRemembers(t testing.TB, w world) {
 	p := owner(t, w)
 	p.say("my name is Ada")
 	p.hearsOf(t, "Ada")
@@ -52,7 +52,7 @@ func anotherWorkerRemembers(t *testing.T, w world) {
 }
 
 // The first of five is held until the other four are stored.
-func burstIsAnsweredInOrder(t *testing.T, w world) {
+func burstIsAnsweredInOrder(t testing.TB, w world) {
 	p := owner(t, w)
 	name := t.Name()
 	p.say("hold " + name)
@@ -71,7 +71,7 @@ func burstIsAnsweredInOrder(t *testing.T, w world) {
 	p.heardAll(t)
 }
 
-func longReplyComesInPartsInOrder(t *testing.T, w world) {
+func longReplyComesInPartsInOrder(t testing.TB, w world) {
 	p := owner(t, w)
 	const count = 1500
 	p.say(fmt.Sprintf("repeat %d Abc", count-1) + "\nsay end")

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
 )
 
-func telegramsRequestToWaitIsHonoured(t *testing.T, w world) {
+func telegramsRequestToWaitIsHonoured(t testing.TB, w world) {
 	p := owner(t, w)
 	fault := telegramtest.TooManyRequests(1)
 	fault.Chat = p.id
@@ -24,7 +24,7 @@ func telegramsRequestToWaitIsHonoured(t *testing.T, w world) {
 	p.heardAll(t)
 }
 
-func refusedMarkupIsSentAsPlainText(t *testing.T, w world) {
+func refusedMarkupIsSentAsPlainText(t testing.TB, w world) {
 	p := owner(t, w)
 	p.bot.Inject(telegramtest.Fault{
 		Method: "sendMessage", Chat: p.id, Code: 400, Description: "Bad Request: can't parse entities: Unsupported start tag",
@@ -42,7 +42,7 @@ func refusedMarkupIsSentAsPlainText(t *testing.T, w world) {
 }
 
 // The owner of the page has Telegram as well, and blocks the bot there.
-func blockedBotsReplyIsHeldAndSeen(t *testing.T, w world) {
+func blockedBotsReplyIsHeldAndSeen(t testing.TB, w world) {
 	page := w.(hooked).browser(t)
 	p := newcomer(t, w)
 	p.pair(t, w.code(t, ""))
@@ -60,7 +60,7 @@ func blockedBotsReplyIsHeldAndSeen(t *testing.T, w world) {
 	p.heardAll(t)
 }
 
-func overloadedModelIsAskedAgain(t *testing.T, w world) {
+func overloadedModelIsAskedAgain(t testing.TB, w world) {
 	p := owner(t, w)
 	text := "fail temporary 1 times\nsay better now"
 	p.asks(t, text, "better now")
@@ -69,7 +69,7 @@ func overloadedModelIsAskedAgain(t *testing.T, w world) {
 	}
 }
 
-func refusedKeyIsToldInOneLineWithoutTheKey(t *testing.T, w world) {
+func refusedKeyIsToldInOneLineWithoutTheKey(t testing.TB, w world) {
 	p := owner(t, w)
 	p.say("fail auth")
 	line, _, _ := strings.Cut(p.hearsOf(t, "401"), "\n")
@@ -83,7 +83,7 @@ func refusedKeyIsToldInOneLineWithoutTheKey(t *testing.T, w world) {
 	p.heardAll(t)
 }
 
-func providersWordsComeWithoutTheKey(t *testing.T, w world) {
+func providersWordsComeWithoutTheKey(t testing.TB, w world) {
 	p := owner(t, w)
 	p.say("fail other the key " + modelKey + " is odd")
 	if told := p.hearsOf(t, "[redacted] is odd"); strings.Contains(told, modelKey) {

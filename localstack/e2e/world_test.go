@@ -17,7 +17,7 @@ import (
 type world interface {
 	around() *surroundings
 	// code makes a pairing code for a new owner of that name, or for the first owner if the name is empty.
-	code(t *testing.T, name string) string
+	code(t testing.TB, name string) string
 }
 
 // hooked is a world whose bot is told of updates by its webhook, at url()+"/telegram".
@@ -26,26 +26,26 @@ type hooked interface {
 	// url is where the webhook and the page are.
 	url() string
 	// browser opens the page as the first owner.
-	browser(t *testing.T) *browser
+	browser(t testing.TB) *browser
 }
 
 // stored is a world whose records and objects can be got at behind Bobbin's back.
 type stored interface {
 	world
 	// behind calls do while no worker uses the stores, and lets what do has left be found.
-	behind(t *testing.T, do func(table.Table, blob.Blob))
+	behind(t testing.TB, do func(table.Table, blob.Blob))
 }
 
 // renewable is a world whose worker can be replaced by another, which knows nothing of it.
 type renewable interface {
 	world
-	anew(t *testing.T)
+	anew(t testing.TB)
 }
 
 // mortal is a world whose worker can be killed without notice, at any moment, and is replaced as its surroundings do.
 type mortal interface {
 	world
-	kill(t *testing.T)
+	kill(t testing.TB)
 }
 
 const (
@@ -63,7 +63,7 @@ type surroundings struct {
 }
 
 // surround starts the messenger and the model.
-func surround(t *testing.T, patience time.Duration) *surroundings {
+func surround(t testing.TB, patience time.Duration) *surroundings {
 	t.Helper()
 	bot, err := telegramtest.Start(telegramtest.Options{Second: 50 * time.Millisecond})
 	if err != nil {
@@ -82,7 +82,7 @@ func surround(t *testing.T, patience time.Duration) *surroundings {
 func (s *surroundings) around() *surroundings { return s }
 
 // within is the scenario's time.
-func (s *surroundings) within(t *testing.T) context.Context {
+func (s *surroundings) within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), s.patience)
 	t.Cleanup(cancel)
@@ -90,7 +90,7 @@ func (s *surroundings) within(t *testing.T) context.Context {
 }
 
 // eventually asks again and again, where nothing outside tells that something has happened.
-func eventually(ctx context.Context, t *testing.T, what string, done func() bool) {
+func eventually(ctx context.Context, t testing.TB, what string, done func() bool) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
