@@ -81,7 +81,8 @@ func (c *Coverage) String() string {
 // events are what must happen somewhere in the fixed worlds.
 var events = []string{
 	"buried", "buried by the reaper", "delivered again", "duplicate accepted", "frozen process", "message lost",
-	"message possibly repeated", "message refused", "model asked", "outage of the table", "redelivered", "reset",
+	"message possibly repeated", "message refused", "model asked", "outage of the table", "redelivered", "redelivery lost", "reset",
 	"shutdown", "stranger", "tool interrupted", "turn ended", "turn failed", "turn given up", "turn interrupted",
 	"turn started", "turns of two sessions at once", "wake-up failed", "wake-up given back",
+	"woken by the reaper", "woken up at the burial",
 }

@@ -161,6 +161,9 @@ func laneOf(ctx context.Context) string {
 
 // sleep returns false when the context ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -84,9 +84,8 @@ func (w *world) result() Result {
 	if len(w.wrong) == 0 {
 		w.check()
 	}
-	names := w.naming()
 	for i, v := range w.wrong {
-		w.wrong[i] = names.Replace(v)
+		w.wrong[i] = w.naming().Replace(v)
 	}
 	r := Result{
 		Seed: w.setup.Seed, Violations: slices.Compact(w.wrong), Calls: w.calls, Spent: w.elapsed(), Coverage: w.cover,

@@ -17,7 +17,7 @@ type weather struct {
 	clears   time.Duration
 }
 
-// forecasts differ in kind: fair, showers, storm, plague, frost.
+// forecasts differ in kind: fair, showers, rain, storm, plague, frosts, flood.
 var forecasts = []weather{
 	{},
 	{fault: 0.02, kill: 0.001},
@@ -25,6 +25,7 @@ var forecasts = []weather{
 	{fault: 0.2, kill: 0.004, freeze: 0.002, outage: 0.003},
 	{fault: 0.02, kill: 0.02, shutdown: 0.01},
 	{fault: 0.03, freeze: 0.015, outage: 0.005, reset: 0.004},
+	{fault: 0.06, kill: 0.002, freeze: 0.03, reset: 0.001},
 	{fault: 0.35, kill: 0.002},
 }
 
@@ -50,6 +51,11 @@ var faults = [kinds][]fate{
 	tell:     {refuse, holdOff, unheard, lost, forGood, slow},
 }
 
+// weight evens out what kinds of calls meet: there are few of some.
+var weight = [kinds]float64{
+	get: 1, scan: 1, write: 1.5, putPart: 3, getPart: 3, sendWake: 2, extend: 2, giveBack: 15, done: 2, ask: 3, act: 4, tell: 3,
+}
+
 // decide says what becomes of a call.
 func (w *world) decide(c *call) verdict {
 	if c.process == nil {
@@ -63,7 +69,7 @@ func (w *world) decide(c *call) verdict {
 	}
 	v := verdict{coin: w.rng.IntN(2) == 0}
 	now := time.Now()
-	switch x := w.rng.Float64(); {
+	switch x := w.rng.Float64() / weight[c.kind]; {
 	case c.process.cut.After(now) && (c.kind == get || c.kind == scan || c.kind == write):
 		v.fate = refuse
 	case x < w.weather.kill:
@@ -74,31 +80,42 @@ func (w *world) decide(c *call) verdict {
 	if v.fate == slow && c.again {
 		v.fate = pass
 	}
-	if v.fate == pass && !c.again && w.burying(c) && w.rng.IntN(3) == 0 {
-		v = w.rise(v)
+	if p := w.buried(c, now); p != nil && !c.again {
+		v = w.rise(p, v)
 	}
 	w.trouble(c.process, now)
 	return v
 }
 
-// burying reports whether the call is to end the turn of another worker, taken for dead.
-func (w *world) burying(c *call) bool {
+// buried is the frozen worker whose turn the call is to end, taking it for dead; nil if it is another call.
+func (w *world) buried(c *call, now time.Time) *process {
 	session, ok := strings.CutPrefix(c.key, "session#")
 	if c.kind != write || !ok {
-		return false
+		return nil
 	}
 	session, what, _ := strings.Cut(session, "/")
 	s := w.audit.sessions[session]
-	return strings.HasPrefix(what, "fence") && s != nil && s.fence.Turn != "" && s.holder != c.lane
+	if s == nil || s.fence.Turn == "" || s.holder == c.lane || !strings.HasPrefix(what, "fence") {
+		return nil
+	}
+	for _, p := range w.processes {
+		if p.frozen.After(now) && strings.HasPrefix(s.holder, p.name+"/") {
+			return p
+		}
+	}
+	return nil
 }
 
-// rise has all that is frozen wake up while the burial is under way.
-func (w *world) rise(v verdict) verdict {
-	for _, p := range w.processes {
-		p.frozen = time.Time{}
-	}
+// loses reports whether a wake-up that comes again is lost on its way. There may always be one too few.
+func (w *world) loses(receives int) bool {
+	return receives > 1 && !w.calm() && w.rng.Float64() < 2*w.weather.fault
+}
+
+// rise has a worker that is being buried wake up, and the burial wait for its turn again among what the worker does.
+func (w *world) rise(p *process, v verdict) verdict {
+	p.frozen = time.Time{}
 	w.cover.count("woken up at the burial")
-	v.fate, v.pause = slow, time.Millisecond
+	v.fate, v.pause = slow, 0
 	return v
 }
 

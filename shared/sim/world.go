@@ -242,6 +242,12 @@ func (w *world) deliver(g *group, p *process, now time.Time) {
 	if d.Receives > 1 {
 		w.cover.count("redelivered")
 	}
+	if w.loses(d.Receives) {
+		w.cover.count("redelivery lost")
+		w.note("a wake-up of %s is lost", g.name)
+		held.remove()
+		return
+	}
 	w.trace(&call{lane: lane, kind: deliver, key: g.name}, verdict{})
 	d.Lease = leaseSeam{process: p, hold: held}
 	p.busy.Add(1)
