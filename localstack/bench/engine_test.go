@@ -73,7 +73,8 @@ func (c silent) Send(context.Context, channel.Route, channel.Part) (string, erro
 func newEngine(t table.Table, b blob.Blob, q interface {
 	queue.Sender
 	queue.Receiver
-}, m instant, c silent) *engine {
+}, m instant, c silent,
+) *engine {
 	ids := &id.Source{}
 	book := &owner.Book{Table: t, IDs: ids}
 	return &engine{

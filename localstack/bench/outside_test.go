@@ -180,13 +180,44 @@ func thousandSessions(b *testing.B, binary string) {
 	b.ReportMetric(ms(p.cpu(b)-before)/turns, "cpu-ms/turn")
 	b.ReportMetric(p.resident(b), "MiB")
 	p.end(b) // nothing is sent any more: whatever would be too many has come
+	eachGot(b, api, 1+b.N*rounds)
+	b.ReportMetric(ms(recovery(b, api, binary, data, texts)), "recovery-ms")
+}
+
+// eachGot looks that every person got so many messages.
+func eachGot(b *testing.B, api *botAPI, want int) {
+	b.Helper()
 	each := api.counts()
 	for person := range int64(crowd) {
-		if got, want := each[person+1], 1+b.N*rounds; got != want {
+		if got := each[person+1]; got != want {
 			b.Errorf("person %d got %d messages, not %d", person+1, got, want)
 		}
 	}
-	b.ReportMetric(float64(len(each)), "persons")
+}
+
+// recovery kills Bobbin when the last message of a crowd has been acknowledged, and returns how long after its next
+// start everyone has got an answer or heard that their turn was interrupted.
+func recovery(b *testing.B, api *botAPI, binary, data string, texts []string) time.Duration {
+	b.Helper()
+	p := launch(b, binary, data, hooked(api, scriptedModel)...)
+	waitReady(b, p)
+	before := api.counts()
+	all := newPersons(p)
+	all.update = 1_000_000 // beyond all before
+	all.postAll(b, texts)
+	p.kill(b)
+	p = launch(b, binary, data, hooked(api, scriptedModel)...)
+	defer p.end(b)
+	until(b, time.Millisecond, func() bool {
+		after := api.counts()
+		for person := range int64(crowd) {
+			if after[person+1] <= before[person+1] {
+				return false
+			}
+		}
+		return true
+	})
+	return time.Since(p.begun)
 }
 
 // round has each of them write and waits for as many answers.

@@ -59,6 +59,15 @@ func (p *process) end(b *testing.B) {
 	}
 }
 
+// kill ends the process as a crash would.
+func (p *process) kill(b *testing.B) {
+	b.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		b.Error(err)
+	}
+	_ = p.cmd.Wait() // that it was killed is known
+}
+
 func freeAddress(b *testing.B) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
