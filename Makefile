@@ -62,7 +62,7 @@ bench: ## measure: calls of the stores, time and bytes per turn, start, memory a
 	@$(BENCH) '^BenchmarkStart$$' -benchtime 1x ./localstack/bench | grep -E '^(Bench|---|  |FAIL)'
 	@echo '# a turn and a checkpoint on one machine'
 	@$(BENCH) 'Turn|ThousandSessions' -benchmem ./localstack/bench | grep -E '^(Bench|---|  |FAIL)'
-	@$(BENCH) Checkpoint -benchtime 10x ./localstack/bench | grep -E '^(Bench|---|  |FAIL)'
+	@$(BENCH) Checkpoint -benchtime 20x ./localstack/bench | grep -E '^(Bench|---|  |FAIL)'
 	@echo '# the parts'
 	@$(BENCH) . -benchmem -benchtime 0.3s ./shared/local/... ./shared/channel/... | grep -E '^(Bench|---|  |FAIL)'
 
