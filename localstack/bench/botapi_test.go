@@ -168,18 +168,25 @@ func (p *persons) post(update []byte) error {
 // postAll delivers one message of each person, as many at once as Telegram does.
 func (p *persons) postAll(b *testing.B, texts []string) {
 	b.Helper()
+	sideBySide(hookConnections, len(texts), func(i int) {
+		if err := p.post(p.says(i+1, texts[i])); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
+// sideBySide calls do for each of the first n numbers, width at once.
+func sideBySide(width, n int, do func(int)) {
 	next := make(chan int)
 	var work sync.WaitGroup
-	for range hookConnections {
+	for range width {
 		work.Go(func() {
 			for i := range next {
-				if err := p.post(p.says(i+1, texts[i])); err != nil {
-					b.Error(err)
-				}
+				do(i)
 			}
 		})
 	}
-	for i := range texts {
+	for i := range n {
 		next <- i
 	}
 	close(next)

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ type engine struct {
 	runner *runner.Runner
 	queue  queue.Receiver
 	person int
-	update int
+	update atomic.Int64
 }
 
 // instant is a model that answers at once: with a call of the tool as long as the owner's message says so, then with a
@@ -111,14 +112,13 @@ func (e *engine) pair(tb testing.TB) string {
 
 func (e *engine) accept(tb testing.TB, sender, text string) {
 	tb.Helper()
-	e.update++
-	now := time.Now()
+	update, now := e.update.Add(1), time.Now()
 	receipt, err := e.inbox.Accept(tb.Context(), now, inbox.Message{
-		Update: fmt.Sprint(e.update), Sender: sender, ExternalID: fmt.Sprint(e.update), Sent: now, Sequence: int64(e.update),
+		Update: fmt.Sprint(update), Sender: sender, ExternalID: fmt.Sprint(update), Sent: now, Sequence: update,
 		Text: text, Route: channel.Route{Connection: connection, Conversation: sender},
 	})
 	if err != nil || receipt.Outcome != inbox.Accepted {
-		tb.Fatalf("accepting: outcome %d, %v", receipt.Outcome, err)
+		tb.Errorf("accepting: outcome %d, %v", receipt.Outcome, err)
 	}
 }
 
