@@ -91,7 +91,10 @@ func (w *world) claim(text string) *turn.Run {
 		ID: id.Turn(fmt.Sprint("u", w.said)), Owner: "o", Thread: "t", Session: "t", Source: turn.User, Status: turn.Queued,
 		Route: channel.Route{Connection: channel.Web}, Created: noon,
 	}
-	m := thread.Message{ID: id.Message(fmt.Sprint("m", w.said)), At: noon.Add(time.Duration(w.said) * time.Microsecond), From: thread.Owner, Text: text, Turn: t.ID}
+	m := thread.Message{
+		ID: id.Message(fmt.Sprint("m", w.said)), At: noon.Add(time.Duration(w.said) * time.Microsecond), From: thread.Owner,
+		Text: text, Turn: t.ID,
+	}
 	t.Message = m.Key("t").Sort
 	e := turn.Entry{Turn: t, Text: text, Order: turn.Order(noon, int64(w.said), 0), WakeAt: noon}
 	w.write(t.Put(table.Absent()), e.Put(), m.Put("t", table.Absent()))
@@ -114,11 +117,11 @@ func (w *world) turn(text string) turn.Ending {
 }
 
 // bury ends the running turn as that of a dead worker.
-func (w *world) bury() {
+func (w *world) bury(ctx context.Context) {
 	w.Helper()
-	view, err := w.desk.Look(w.Context(), "t", "t")
+	view, err := w.desk.Look(ctx, "t", "t")
 	w.must(err)
-	_, err = w.desk.Bury(w.Context(), "t", view, noon)
+	_, err = w.desk.Bury(ctx, "t", view, noon)
 	w.must(err)
 }
 
@@ -288,15 +291,15 @@ func TestAFencedTurnMakesNoCallsAndNoFurtherRequest(t *testing.T) {
 			w := newWorld(t, nil, say("done"))
 			w.desk.Gone = func(string) bool { return true }
 			made := 0
-			w.Tools[0].Run = func(context.Context, tool.Call) (tool.Result, error) {
+			w.Tools[0].Run = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 				if made++; at == 1 {
-					w.bury()
+					w.bury(ctx)
 				}
 				return tool.Result{}, nil
 			}
 			w.answers[0] = func(ctx context.Context, show func(model.Delta)) (model.Response, error) {
 				if at == 0 {
-					w.bury()
+					w.bury(ctx)
 				}
 				return call("echo", `{}`)(ctx, show)
 			}
@@ -351,7 +354,7 @@ func TestAMessageThatADeadWorkerNeverSavedIsHeardOnce(t *testing.T) {
 	w.desk.Gone = func(string) bool { return true }
 	for _, text := range []string{"first", "second"} {
 		w.claim(text)
-		w.bury()
+		w.bury(t.Context())
 	}
 	const failed = "user: [Your previous turn failed: the worker was interrupted. " +
 		"What it had begun may have been done outside: check before doing it again.]"
@@ -375,7 +378,7 @@ func TestCallsOfADeadWorkerAreAnsweredAsInterrupted(t *testing.T) {
 	if _, err := w.Work(ctx, run); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want the end of the context", err)
 	}
-	w.bury()
+	w.bury(t.Context())
 	w.turn("and?")
 	got := w.last()
 	want := []string{

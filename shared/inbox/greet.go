@@ -90,10 +90,11 @@ func (b *Inbox) tell(ctx context.Context, now time.Time, m Message, said, text s
 		return Receipt{}, fmt.Errorf("answering without a turn: %w", err)
 	}
 	b.deliver(ctx, m) // a duplicate's too: the one before it may have died before it asked
+	outcome := Accepted
 	if failed != nil {
-		return Receipt{Outcome: Duplicate}, nil
+		outcome = Duplicate
 	}
-	return Receipt{Outcome: Accepted}, nil
+	return Receipt{Outcome: outcome}, nil
 }
 
 // notice lists the operations of a fixed reply to the message.

@@ -152,8 +152,7 @@ func ownerMessage(m Message, t turn.Turn, now time.Time) thread.Message {
 
 func (b *Inbox) commit(ctx context.Context, w table.Write) (*table.ConditionError, error) {
 	err := table.Apply(ctx, b.Table, w)
-	var failed *table.ConditionError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*table.ConditionError](err); ok {
 		return failed, nil
 	}
 	return nil, err

@@ -220,8 +220,7 @@ func (r *Reaper) drop(ctx context.Context, m due.Mark, report *Report) error {
 // move puts the mark off. Losing a race over it is as well: someone else is looking after it.
 func (r *Reaper) move(ctx context.Context, m due.Mark, at time.Time) error {
 	err := r.write(ctx, m.Move(at))
-	var failed *table.ConditionError
-	if errors.As(err, &failed) {
+	if _, raced := errors.AsType[*table.ConditionError](err); raced {
 		return nil
 	}
 	return err

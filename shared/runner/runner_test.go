@@ -163,14 +163,14 @@ func (h *held) Extend(_ context.Context, d time.Duration) error   { return h.act
 func (h *held) GiveBack(_ context.Context, d time.Duration) error { return h.act("give back %v", d) }
 func (h *held) Done(context.Context) error                        { return h.act("done") }
 
-func (w *world) handle(up wake.Up, receives int) (runner.Verdict, error, *held) {
+func (w *world) handle(up wake.Up, receives int) (runner.Verdict, *held, error) {
 	return w.handleWithin(w.Context(), up, receives)
 }
 
-func (w *world) handleWithin(ctx context.Context, up wake.Up, receives int) (runner.Verdict, error, *held) {
+func (w *world) handleWithin(ctx context.Context, up wake.Up, receives int) (runner.Verdict, *held, error) {
 	h := &held{begun: time.Now()}
 	verdict, err := w.Handle(ctx, queue.Delivery{Message: up.Message("test"), Receives: receives, Lease: h})
-	return verdict, err, h
+	return verdict, h, err
 }
 
 var session = wake.Session("t", "t")
@@ -178,7 +178,7 @@ var session = wake.Session("t", "t")
 // run handles a first wake-up of the session, which must be done with.
 func (w *world) run() *held {
 	w.Helper()
-	verdict, err, h := w.handle(session, 1)
+	verdict, h, err := w.handle(session, 1)
 	if err != nil || verdict != runner.Done {
 		w.Fatalf("got %d, %v; want the wake-up done", verdict, err)
 	}
@@ -251,7 +251,7 @@ func TestAWakeUpComesAgainWhenTheNextTurnCouldNotBeAskedFor(t *testing.T) {
 		w.say("one")
 		w.say("two")
 		w.refuse = true
-		if verdict, err, _ := w.handle(session, 1); !errors.Is(err, queue.ErrRefused) {
+		if verdict, _, err := w.handle(session, 1); !errors.Is(err, queue.ErrRefused) {
 			w.Errorf("got %d, %v; want the error", verdict, err)
 		}
 		w.heard("ok")
@@ -269,7 +269,7 @@ func TestALiveTurnIsLeftAloneAndItsWakeUpsGivenBackThreeTimes(t *testing.T) {
 		for receives, want := range map[int]runner.Verdict{
 			1: runner.Done, 2: runner.GivenBack, 3: runner.GivenBack, 4: runner.GivenBack, 5: runner.Done, 9: runner.Done,
 		} {
-			verdict, err, h := w.handle(session, receives)
+			verdict, h, err := w.handle(session, receives)
 			if err != nil || verdict != want {
 				w.Errorf("delivered %d times: got %d, %v; want %d", receives, verdict, err, want)
 			}
@@ -325,7 +325,7 @@ func TestVeryManyCancelledTurnsTakeMoreThanOneWakeUp(t *testing.T) {
 			w.say(fmt.Sprint(i))
 		}
 		w.stop()
-		if _, err, _ := w.handle(session, 1); err == nil {
+		if _, _, err := w.handle(session, 1); err == nil {
 			w.Error("got no error: the wake-up would not come again")
 		}
 		w.run()
@@ -370,7 +370,7 @@ func TestAWorkerThatIsShutDownTellsTheInterruption(t *testing.T) {
 			<-ctx.Done()
 			return turn.Ending{}, context.Cause(ctx)
 		}
-		_, err, _ := w.handleWithin(ctx, session, 1)
+		_, _, err := w.handleWithin(ctx, session, 1)
 		w.must(err)
 		w.heard(turn.InterruptedNotice)
 		if len(w.woken) != 1 {
@@ -388,7 +388,7 @@ func TestAWorkerThatRunsOutOfTimeTellsTheInterruption(t *testing.T) {
 			<-ctx.Done()
 			return turn.Ending{}, context.Cause(ctx)
 		}
-		_, err, _ := w.handleWithin(ctx, session, 1)
+		_, _, err := w.handleWithin(ctx, session, 1)
 		w.must(err)
 		w.heard(turn.InterruptedNotice)
 	})
@@ -435,9 +435,9 @@ func TestALostLeaseStopsTheWork(t *testing.T) {
 		begun := time.Now()
 		other := &turn.Desk{Table: w.store, IDs: w.Desk.IDs, Holder: "other", Gone: func(string) bool { return true }}
 		w.work = func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
-			view, err := other.Look(w.Context(), "t", "t")
+			view, err := other.Look(ctx, "t", "t")
 			w.must(err)
-			_, err = other.Bury(w.Context(), "t", view, time.Now())
+			_, err = other.Bury(ctx, "t", view, time.Now())
 			w.must(err)
 			return busyFor(time.Hour)(ctx, run)
 		}
@@ -467,7 +467,7 @@ func TestAWorkerThatCanGiveNoSignStopsByItself(t *testing.T) {
 			stopped = time.Since(begun)
 			return ending, err
 		}
-		if _, err, _ := w.handle(session, 1); err != nil {
+		if _, _, err := w.handle(session, 1); err != nil {
 			w.Errorf("got %v: the turn is left to whoever finds it dead", err)
 		}
 		if stopped < turn.LeaseTerm || stopped > turn.LeaseTerm+turn.Beat {
@@ -538,7 +538,7 @@ func TestAStoreThatDoesNotAnswerLeavesTheWakeUpToComeAgain(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.store.Fault = func(tabletest.Call) tabletest.Fault { return tabletest.Fault{Kind: tabletest.Refused} }
 		for _, up := range []wake.Up{session, wake.Conversation("telegram-1:7")} {
-			if _, err, _ := w.handle(up, 1); !errors.Is(err, table.ErrRefused) {
+			if _, _, err := w.handle(up, 1); !errors.Is(err, table.ErrRefused) {
 				w.Errorf("%+v: got %v, want ErrRefused", up, err)
 			}
 		}
@@ -553,13 +553,13 @@ func TestAReplyThatHasToWaitIsAskedForByItsOwnWakeUpAndGivenBack(t *testing.T) {
 		if len(w.woken) != 1 || !strings.Contains(w.woken[0].Body, "telegram-1:7") {
 			w.Fatalf("woken %v, want the conversation", w.woken)
 		}
-		verdict, err, h := w.handle(wake.Conversation("telegram-1:7"), 1)
+		verdict, h, err := w.handle(wake.Conversation("telegram-1:7"), 1)
 		if err != nil || verdict != runner.GivenBack || h.acts[len(h.acts)-1] != "0s: give back 40s" {
 			w.Errorf("got %d, %v, did %v", verdict, err, h.acts)
 		}
 		time.Sleep(40 * time.Second)
 		w.answer = nil
-		if verdict, err, _ = w.handle(wake.Conversation("telegram-1:7"), 2); err != nil || verdict != runner.Done {
+		if verdict, _, err = w.handle(wake.Conversation("telegram-1:7"), 2); err != nil || verdict != runner.Done {
 			w.Errorf("got %d, %v; want it done", verdict, err)
 		}
 		w.heard("ok")

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"time"
 )
@@ -46,8 +47,7 @@ func Apply(ctx context.Context, t Table, w Write) error {
 // repeated.
 func spread(id string, attempt int, pause time.Duration) time.Duration {
 	h := fnv.New32a()
-	h.Write([]byte(id))
-	h.Write([]byte{byte(attempt)}) //nolint:gosec // at most applyAttempts
+	fmt.Fprint(h, id, attempt)
 	return pause/2 + pause*time.Duration(h.Sum32()%1000)/1000
 }
 

@@ -75,11 +75,10 @@ func TestWhatGoesWrongWithACallIsToldToTheModel(t *testing.T) {
 			return tool.Failure("no such file"), nil
 		}, call(`{}`), "no such file"},
 		"a panic": {func(context.Context, tool.Call) (tool.Result, error) { panic("oops") }, call(`{}`), "The tool broke: oops"},
-		"a panic of nothing": {func(context.Context, tool.Call) (tool.Result, error) {
-			var m map[string]int
-			m["x"] = 1
-			return tool.Result{}, nil
-		}, call(`{}`), "The tool broke: assignment to entry in nil map"},
+		"a panic of the runtime": {func(context.Context, tool.Call) (tool.Result, error) {
+			var none []tool.Result
+			return none[0], nil
+		}, call(`{}`), "The tool broke: runtime error: index out of range"},
 	} {
 		got, err := guard(tc.run).Run(t.Context(), 0, []model.ToolCall{tc.call})
 		if err != nil || len(got) != 1 || !got[0].IsError || !strings.Contains(got[0].Text, tc.want) || got[0].CallID != tc.call.ID {

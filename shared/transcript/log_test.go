@@ -48,7 +48,8 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 	want := []Entry{
 		entry("hello <&> \u2028 ü"),
 		{Kind: Assistant, Turn: "u", Blocks: []model.Block{
-			{Thinking: &model.Thinking{Provider: "p", Text: "hm", Signature: "s"}}, {Text: "hi"},
+			{Thinking: &model.Thinking{Provider: "p", Text: "hm", Signature: "s"}},
+			{Text: "hi"},
 			{Call: &model.ToolCall{ID: "1", Name: "clock", Arguments: json.RawMessage(`{"zone":"UTC"}`)}},
 		}},
 		{Kind: Results, Turn: "u", Blocks: []model.Block{{Result: &model.ToolResult{CallID: "1", Text: "noon", IsError: true}}}},

@@ -3,6 +3,7 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,7 @@ func (m Manifest) Entries() int {
 }
 
 func (m Manifest) refs() []Ref {
-	return append(m.Chunks[:len(m.Chunks):len(m.Chunks)], m.Parts...)
+	return append(slices.Clip(m.Chunks), m.Parts...)
 }
 
 func (r Ref) name(session id.Session) string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -220,7 +221,7 @@ func TestEndMovesTheFenceAndTellsTheOwnerInOneWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply := fmt.Sprintf("%016d#%s", at.UnixMicro(), ReplyID("u"))
-	if diff := cmp.Diff(append(ends[:len(ends):len(ends)],
+	if diff := cmp.Diff(append(slices.Clip(ends),
 		"put conv/o#"+reply+" absent", fmt.Sprintf("put due/%013d#send#%s absent", at.Add(30*time.Second).UnixMilli(), ReplyID("u")),
 		"put thread/m#"+reply+" absent",
 	), brief(ops)); diff != "" {

@@ -59,7 +59,7 @@ func TestEveryWakeUpKeepsTheQueuesLimits(t *testing.T) {
 func TestOneCauseAsksOnceAndTwoCausesTwice(t *testing.T) {
 	t.Parallel()
 	a, b := wake.Session("s", "t"), wake.Session("other", "t")
-	if a.Message("c") != a.Message("c") {
+	if again := a; a.Message("c") != again.Message("c") {
 		t.Error("the same cause gave two wake-ups")
 	}
 	seen := map[string]bool{}
