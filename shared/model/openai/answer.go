@@ -1,66 +1,16 @@
 package openai
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
-	"io"
+	"slices"
 	"strings"
+
+	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/model/wire"
 )
-
-// chunk is one event of the stream. Fields that a server leaves out or sets to null stay zero.
-type chunk struct {
-	Choices []struct {
-		Index        int    `json:"index"`
-		Delta        delta  `json:"delta"`
-		FinishReason string `json:"finish_reason"`
-	} `json:"choices"`
-	Usage *usage          `json:"usage"`
-	Error json.RawMessage `json:"error"`
-}
-
-// delta is what a chunk adds. The model's thoughts, which OpenAI does not show, are reasoning_content (DeepSeek,
-// llama.cpp) or reasoning (Ollama, vLLM, OpenRouter); they are only for showing, none of these wants them back.
-type delta struct {
-	Content          string      `json:"content"`
-	Refusal          string      `json:"refusal"`
-	ReasoningContent string      `json:"reasoning_content"`
-	Reasoning        string      `json:"reasoning"`
-	ToolCalls        []callDelta `json:"tool_calls"`
-}
-
-type callDelta struct {
-	Index    int    `json:"index"`
-	ID       string `json:"id"`
-	Function struct {
-		Name      string    `json:"name"`
-		Arguments arguments `json:"arguments"`
-	} `json:"function"`
-}
-
-// arguments is JSON in a string, or in a few servers JSON itself.
-type arguments string
-
-// UnmarshalJSON takes both.
-func (a *arguments) UnmarshalJSON(data []byte) error {
-	if bytes.HasPrefix(data, []byte("{")) {
-		*a = arguments(data)
-		return nil
-	}
-	return json.Unmarshal(data, (*string)(a))
-}
-
-type usage struct {
-	PromptTokens        int `json:"prompt_tokens"`
-	CompletionTokens    int `json:"completion_tokens"`
-	PromptTokensDetails struct {
-		CachedTokens int `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-}
 
 // answer collects the chunks of one stream.
 type answer struct {
@@ -75,36 +25,14 @@ type answer struct {
 
 // call is a tool call as it grows.
 type call struct {
-	index     int
+	index     int64
 	id, name  string
 	arguments strings.Builder
 }
 
-// read takes in the stream up to its end. It returns why the stream ended: io.ErrUnexpectedEOF where the server just
-// closed it.
-func (a *answer) read(body io.Reader) error {
-	for data, err := range wire.Events(body) {
-		if err != nil {
-			return err
-		}
-		if bytes.HasPrefix(data, []byte("[DONE]")) {
-			break
-		}
-		var c chunk
-		if err := json.Unmarshal(data, &c); err != nil {
-			return fmt.Errorf("decoding an event: %w", err)
-		}
-		if len(c.Error) > 0 && string(c.Error) != "null" {
-			return a.client.Event(data)
-		}
-		a.add(c)
-	}
-	return io.ErrUnexpectedEOF
-}
-
-func (a *answer) add(c chunk) {
-	if c.Usage != nil {
-		a.usage = c.Usage.ours()
+func (a *answer) add(c sdk.ChatCompletionChunk) {
+	if c.JSON.Usage.Valid() {
+		a.usage = usage(c.Usage)
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 { // more than one choice was not asked for
@@ -117,11 +45,8 @@ func (a *answer) add(c chunk) {
 	}
 }
 
-func (a *answer) addDelta(d delta) {
-	if d.ReasoningContent == "" {
-		d.ReasoningContent = d.Reasoning
-	}
-	a.append(nil, model.DeltaThinking, d.ReasoningContent)
+func (a *answer) addDelta(d sdk.ChatCompletionChunkChoiceDelta) {
+	a.append(nil, model.DeltaThinking, reasoning(d))
 	a.append(&a.text, model.DeltaText, d.Content)
 	a.append(&a.refusal, model.DeltaText, d.Refusal)
 	for _, t := range d.ToolCalls {
@@ -141,7 +66,19 @@ func (a *answer) append(to *strings.Builder, kind model.DeltaKind, text string) 
 	}
 }
 
-func (a *answer) addCall(t callDelta) {
+// reasoning returns what a server other than OpenAI shows of its model's thoughts: reasoning_content (DeepSeek,
+// llama.cpp) or reasoning (Ollama, vLLM, OpenRouter). It is only for showing; none of them wants it back.
+func reasoning(d sdk.ChatCompletionChunkChoiceDelta) string {
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		var s string
+		if f, ok := d.JSON.ExtraFields[name]; ok && json.Unmarshal([]byte(f.Raw()), &s) == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func (a *answer) addCall(t sdk.ChatCompletionChunkChoiceDeltaToolCall) {
 	c := a.callFor(t)
 	if t.ID != "" {
 		c.id = t.ID
@@ -149,14 +86,21 @@ func (a *answer) addCall(t callDelta) {
 	if t.Function.Name != "" {
 		c.name = t.Function.Name
 	}
-	c.arguments.WriteString(string(t.Function.Arguments))
+	c.arguments.WriteString(arguments(t.Function))
+}
+
+// arguments returns a piece of a call's arguments: JSON in a string, or from a few servers JSON itself.
+func arguments(f sdk.ChatCompletionChunkChoiceDeltaToolCallFunction) string {
+	if raw := f.JSON.Arguments.Raw(); strings.HasPrefix(raw, "{") {
+		return raw
+	}
+	return f.Arguments
 }
 
 // callFor returns the call that a piece belongs to. The index says so; but some servers give every call index 0, so
 // that another ID, or a name after complete arguments, begins a new call too.
-func (a *answer) callFor(t callDelta) *call {
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		c := a.calls[i]
+func (a *answer) callFor(t sdk.ChatCompletionChunkChoiceDeltaToolCall) *call {
+	for _, c := range slices.Backward(a.calls) {
 		if c.index != t.Index {
 			continue
 		}
@@ -172,9 +116,13 @@ func (a *answer) callFor(t callDelta) *call {
 	return c
 }
 
-func (u usage) ours() model.Usage {
+func usage(u sdk.CompletionUsage) model.Usage {
 	cached := min(u.PromptTokensDetails.CachedTokens, u.PromptTokens)
-	return model.Usage{Input: u.PromptTokens - cached, Output: u.CompletionTokens, CacheRead: cached}
+	return model.Usage{
+		Input:     int(u.PromptTokens - cached),
+		Output:    int(u.CompletionTokens),
+		CacheRead: int(cached),
+	}
 }
 
 // response is the whole answer, once its finish reason has come.

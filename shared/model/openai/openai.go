@@ -1,23 +1,25 @@
-// Package openai speaks chat completions, streaming: to OpenAI itself and to whatever else speaks them (Ollama, vLLM,
-// llama.cpp, LM Studio, gateways).
+// Package openai speaks OpenAI's chat completions, streaming, through the official SDK: to OpenAI itself and to
+// whatever else speaks them (Ollama, vLLM, llama.cpp, LM Studio, gateways).
 //
 // The other servers are looser than OpenAI: they may leave out the usage, the tool calls' IDs and the role, send
 // arguments in one piece, end without [DONE], and want no key. All of that is taken. What is asked of every one is a
 // finish reason: an answer without it broke off.
 //
-// It does without OpenAI's SDK, whose chat completions pull in every other API of OpenAI: 17 MB in each binary and a
-// minute of every first build, for one request and one kind of event.
+// The SDK's own retries and its reading of the environment are off: everything comes in through Config. go.mod says why
+// it is not the newest.
 package openai
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/model/wire"
@@ -40,10 +42,9 @@ type Config struct {
 
 // Model is a model behind chat completions. It is safe for concurrent use.
 type Model struct {
-	info   model.Info
-	client *wire.Client
-	url    string
-	key    string
+	info        model.Info
+	client      *wire.Client
+	completions sdk.ChatCompletionService
 	// modern is set for OpenAI itself, whose newer models refuse max_tokens, the only name that all others know.
 	modern bool
 	// unreasoned is set once the server said that it takes tools only with reasoning_effort none.
@@ -58,12 +59,20 @@ func New(c Config) *Model {
 	if c.BaseURL == "" {
 		c.BaseURL = DefaultBaseURL
 	}
+	client := wire.NewClient(c.Provider, c.HTTP, c.BaseURL, c.Key)
+	options := []option.RequestOption{
+		option.WithBaseURL(c.BaseURL),
+		option.WithHTTPClient(loose{client}),
+		option.WithMaxRetries(0),
+	}
+	if c.Key != "" {
+		options = append(options, option.WithAPIKey(c.Key))
+	}
 	return &Model{
-		info:   model.Info{Provider: c.Provider, Name: c.Name},
-		client: wire.NewClient(c.Provider, c.HTTP, c.BaseURL, c.Key),
-		url:    strings.TrimRight(c.BaseURL, "/") + "/chat/completions",
-		key:    c.Key,
-		modern: strings.HasPrefix(c.BaseURL, DefaultBaseURL),
+		info:        model.Info{Provider: c.Provider, Name: c.Name},
+		client:      client,
+		completions: sdk.NewChatCompletionService(options...),
+		modern:      strings.HasPrefix(c.BaseURL, DefaultBaseURL),
 	}
 }
 
@@ -91,37 +100,28 @@ func refusesReasoning(err error) bool {
 }
 
 func (m *Model) stream(ctx context.Context, req model.Request, show func(model.Delta)) (model.Response, error) {
-	body, err := m.send(ctx, req)
-	if err != nil {
-		return model.Response{}, m.client.Broken(ctx, err)
-	}
-	defer body.Close()
+	stream := m.completions.NewStreaming(ctx, m.params(req))
+	defer stream.Close()
 	a := answer{client: m.client, show: show}
-	err = a.read(body)
+	for stream.Next() {
+		a.add(stream.Current())
+	}
 	if a.finish != "" { // the answer is whole, whatever became of the connection after it
 		return a.response()
 	}
-	return model.Response{}, m.client.Broken(ctx, err)
+	if err := m.streamError(ctx, stream.Err()); err != nil {
+		return model.Response{}, err
+	}
+	return model.Response{}, m.client.Broken(ctx, io.ErrUnexpectedEOF)
 }
 
-// send returns the body of a successful response.
-func (m *Model) send(ctx context.Context, req model.Request) (io.ReadCloser, error) {
-	body, err := json.Marshal(m.request(req))
-	if err != nil {
-		return nil, err
+// streamError makes the SDK's errors ours.
+func (m *Model) streamError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+	if e, ok := errors.AsType[*ssestream.StreamError](err); ok {
+		return m.client.Event(e.Event.Data)
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "text/event-stream")
-	if m.key != "" {
-		r.Header.Set("Authorization", "Bearer "+m.key)
-	}
-	resp, err := m.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
+	return m.client.Broken(ctx, err)
 }

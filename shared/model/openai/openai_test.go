@@ -1,8 +1,10 @@
 package openai_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -28,9 +30,14 @@ func chunks(lines ...string) roundTrip {
 		}
 		b.WriteString("data: " + l + "\n\n")
 	}
+	return func(r *http.Request) (*http.Response, error) { return body(strings.NewReader(b.String()))(r) }
+}
+
+// body answers with a stream of these bytes.
+func body(text io.Reader) roundTrip {
 	return func(r *http.Request) (*http.Response, error) {
 		h := http.Header{"Content-Type": {"text/event-stream"}}
-		return &http.Response{StatusCode: 200, Header: h, Body: io.NopCloser(strings.NewReader(b.String())), Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(text), Request: r}, nil
 	}
 }
 
@@ -69,22 +76,30 @@ func TestLooseServersAreUnderstood(t *testing.T) {
 		{
 			"calls all of index 0, with IDs",
 			[]string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}]}`, `"delta":{"tool_calls":[{"index":0,"id":"2","function":{"name":"b","arguments":"{}"}}]}`, `"delta":{},"finish_reason":"tool_calls"`},
-			"", []string{"a{}", "b{}"}, model.StopTools,
+			"",
+			[]string{"a{}", "b{}"},
+			model.StopTools,
 		},
 		{
 			"calls without index and ID",
 			[]string{`"delta":{"tool_calls":[{"function":{"name":"a","arguments":"{\"x\":1}"}}]}`, `"delta":{"tool_calls":[{"function":{"name":"a","arguments":"{\"x\":2}"}}]}`, `"delta":{},"finish_reason":"tool_calls"`},
-			"", []string{`a{"x":1}`, `a{"x":2}`}, model.StopTools,
+			"",
+			[]string{`a{"x":1}`, `a{"x":2}`},
+			model.StopTools,
 		},
 		{
 			"the ID in every piece",
 			[]string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":"{\"x\""}}]}`, `"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":":1}"}}]}`, `"delta":{},"finish_reason":"tool_calls"`},
-			"", []string{`a{"x":1}`}, model.StopTools,
+			"",
+			[]string{`a{"x":1}`},
+			model.StopTools,
 		},
 		{
 			"pieces of two calls in turn",
 			[]string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":""}},{"index":1,"id":"2","function":{"name":"b","arguments":""}}]}`, `"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{\"y\":1}"}}]}`, `"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`, `"delta":{},"finish_reason":"tool_calls"`},
-			"", []string{`a{"x":1}`, `b{"y":1}`}, model.StopTools,
+			"",
+			[]string{`a{"x":1}`, `b{"y":1}`},
+			model.StopTools,
 		},
 		{"arguments that are no string", []string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":{"x":1}}}]},"finish_reason":"tool_calls"`}, "", []string{`a{"x":1}`}, model.StopTools},
 		{"the same ID twice", []string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a"}},{"index":1,"id":"1","function":{"name":"b"}}]},"finish_reason":"tool_calls"`}, "", []string{"a{}", "b{}"}, model.StopTools},
@@ -135,6 +150,59 @@ func TestAnswersWithoutAnEndOrContentAreTemporaryErrors(t *testing.T) {
 		if e, ok := errors.AsType[*model.Error](err); !ok || e.Kind != model.ErrorTemporary {
 			t.Errorf("%s: got %v, want a temporary error", name, err)
 		}
+	}
+}
+
+func TestLooseStreamsAreRead(t *testing.T) {
+	t.Parallel()
+	hi, end := `{"choices":[{"index":0,"delta":{"content":"hi"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	tests := map[string]string{
+		"comments between":           ": working\n\ndata: " + hi + "\n\n: working\n\ndata: " + end + "\n\n",
+		"events without data":        "event: ping\n\ndata: " + hi + "\n\n\n\ndata: " + end + "\n\n",
+		"null for no error":          `data: {"error":null,` + hi[1:] + "\n\n" + `data: {"error":null,` + end[1:] + "\n\n",
+		"no last empty line":         "data: " + hi + "\n\ndata: " + end,
+		"one event over two lines":   "data: " + hi + "\n\ndata: " + strings.Replace(end, ",", ",\ndata: ", 1) + "\n\n",
+		"carriage returns":           "data: " + hi + "\r\n\r\ndata: " + end + "\r\n\r\n",
+		"something after its [DONE]": "data: " + hi + "\n\ndata: " + end + "\n\ndata: [DONE]\n\ndata: {\n\n",
+	}
+	for name, text := range tests {
+		resp, err := stream(t, body(strings.NewReader(text)))
+		if err != nil || len(resp.Blocks) != 1 || resp.Blocks[0].Text != "hi" {
+			t.Errorf("%s: got %+v, %v", name, resp, err)
+		}
+	}
+}
+
+// open is a body that its server never ends.
+type open struct{ ctx context.Context } //nolint:containedctx // stands in for the connection's end
+
+func (o open) Read([]byte) (int, error) {
+	<-o.ctx.Done()
+	return 0, o.ctx.Err()
+}
+
+func TestAnswerIsNotHeldUpByAServerThatKeepsTheStreamOpen(t *testing.T) {
+	t.Parallel()
+	done := `data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
+	resp, err := stream(t, body(io.MultiReader(strings.NewReader(done), open{t.Context()})))
+	if err != nil || len(resp.Blocks) != 1 || resp.Blocks[0].Text != "hi" {
+		t.Errorf("got %+v, %v", resp, err)
+	}
+}
+
+func TestEnvironmentIsNotRead(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-from-the-environment")
+	t.Setenv("OPENAI_BASE_URL", "http://elsewhere.test/v1")
+	t.Setenv("OPENAI_ORG_ID", "org-from-the-environment")
+	t.Setenv("OPENAI_CUSTOM_HEADERS", "X-From: the-environment")
+	_, err := stream(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+		if head := fmt.Sprint(r.URL, r.Header); !strings.HasPrefix(head, "http://fake.test/v1/chat/completions") || strings.Contains(head, "environment") {
+			t.Errorf("sent %s", head)
+		}
+		return chunks(`"delta":{"content":"hi"},"finish_reason":"stop"`)(r)
+	}))
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -200,7 +268,7 @@ func TestReasoningIsLeftOutOnceTheServerRefusesIt(t *testing.T) {
 				return chunks(`"delta":{"content":"hi"},"finish_reason":"stop"`)(r)
 			}
 			words := `{"error":{"message":"Function tools with reasoning_effort are not supported for any in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.","type":"invalid_request_error"}}`
-			return &http.Response{StatusCode: 400, Body: io.NopCloser(strings.NewReader(words)), Request: r}, nil
+			return &http.Response{StatusCode: http.StatusBadRequest, Body: io.NopCloser(strings.NewReader(words)), Request: r}, nil
 		})}})
 	req := model.Request{
 		Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Text: "hi"}}}},

@@ -4,91 +4,56 @@ import (
 	"encoding/json"
 	"strings"
 
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/shared"
+
 	"github.com/bobbin-agent/bobbin/shared/model"
 )
 
-// request is the body of a chat completions request. The order of its fields is the order of its bytes: what changes
-// with each request comes last.
-type request struct {
-	Model               string        `json:"model"`
-	Stream              bool          `json:"stream"`
-	StreamOptions       streamOptions `json:"stream_options"`
-	ReasoningEffort     string        `json:"reasoning_effort,omitempty"`
-	MaxTokens           int           `json:"max_tokens,omitempty"`
-	MaxCompletionTokens int           `json:"max_completion_tokens,omitempty"`
-	Tools               []tool        `json:"tools,omitempty"` // OpenAI refuses an empty list
-	Messages            []message     `json:"messages"`
-}
-
-type streamOptions struct {
-	IncludeUsage bool `json:"include_usage"`
-}
-
-type tool struct {
-	Type     string   `json:"type"` // function
-	Function function `json:"function"`
-}
-
-// function describes a tool, or is a call of one.
-type function struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters,omitempty"`
-	Arguments   *string         `json:"arguments,omitempty"` // JSON in a string; in a call only
-}
-
-type message struct {
-	Role       string     `json:"role"`
-	Content    any        `json:"content,omitempty"` // a string or []part
-	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
-	ToolCallID string     `json:"tool_call_id,omitempty"` // of role tool
-}
-
-type part struct {
-	Type string `json:"type"` // text
-	Text string `json:"text"`
-}
-
-type toolCall struct {
-	ID       string   `json:"id"`
-	Type     string   `json:"type"` // function
-	Function function `json:"function"`
-}
-
-// request is req in the API's words. The same model.Request always gives the same bytes.
-func (m *Model) request(req model.Request) request {
-	r := request{
+// params is the request in the API's words. The same model.Request always gives the same bytes.
+func (m *Model) params(req model.Request) sdk.ChatCompletionNewParams {
+	p := sdk.ChatCompletionNewParams{
 		Model:         m.info.Name,
-		Stream:        true,
-		StreamOptions: streamOptions{IncludeUsage: true},
-		Tools:         tools(req.Tools),
 		Messages:      messages(req),
+		Tools:         tools(req.Tools),
+		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)},
 	}
 	if len(req.Tools) > 0 && m.unreasoned.Load() {
-		r.ReasoningEffort = "none"
+		p.ReasoningEffort = shared.ReasoningEffortNone
 	}
-	if m.modern {
-		r.MaxCompletionTokens = req.MaxTokens
-	} else {
-		r.MaxTokens = req.MaxTokens
+	switch {
+	case req.MaxTokens <= 0:
+	case m.modern:
+		p.MaxCompletionTokens = sdk.Int(int64(req.MaxTokens))
+	default:
+		p.MaxTokens = sdk.Int(int64(req.MaxTokens))
 	}
-	return r
+	return p
 }
 
-func tools(in []model.Tool) []tool {
-	out := make([]tool, 0, len(in))
+// tools returns nil rather than an empty list, which OpenAI refuses.
+func tools(in []model.Tool) []sdk.ChatCompletionToolUnionParam {
+	var out []sdk.ChatCompletionToolUnionParam
 	for _, t := range in {
-		out = append(out, tool{Type: "function", Function: function{
+		out = append(out, sdk.ChatCompletionFunctionTool(param.Override[shared.FunctionDefinitionParam](function{
 			Name: t.Name, Description: t.Description, Parameters: t.Schema,
-		}})
+		})))
 	}
 	return out
 }
 
-func messages(req model.Request) []message {
-	out := make([]message, 0, len(req.Messages)+1)
+// function is shared.FunctionDefinitionParam with the schema's own bytes.
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+func messages(req model.Request) []sdk.ChatCompletionMessageParamUnion {
+	out := make([]sdk.ChatCompletionMessageParamUnion, 0, len(req.Messages)+1)
 	if strings.TrimSpace(req.System) != "" {
-		out = append(out, message{Role: "system", Content: req.System})
+		out = append(out, sdk.SystemMessage(req.System))
 	}
 	for _, m := range req.Messages {
 		if m.Role == model.Assistant {
@@ -102,23 +67,25 @@ func messages(req model.Request) []message {
 
 // appendUser adds the results first, each a message of its own, as the API wants them right after their calls. One text
 // is sent as a plain string, which every server takes; several as parts, which keeps them apart.
-func appendUser(out []message, blocks []model.Block) []message {
-	var texts []part
+func appendUser(
+	out []sdk.ChatCompletionMessageParamUnion, blocks []model.Block,
+) []sdk.ChatCompletionMessageParamUnion {
+	var texts []sdk.ChatCompletionContentPartUnionParam
 	for _, b := range blocks {
 		switch {
 		case b.Result != nil:
-			out = append(out, message{Role: "tool", ToolCallID: b.Result.CallID, Content: resultText(b.Result)})
+			out = append(out, sdk.ToolMessage(resultText(b.Result), b.Result.CallID))
 		case b.Text != "":
-			texts = append(texts, part{Type: "text", Text: b.Text})
+			texts = append(texts, sdk.TextContentPart(b.Text))
 		}
 	}
 	switch len(texts) {
 	case 0:
 		return out
 	case 1:
-		return append(out, message{Role: "user", Content: texts[0].Text})
+		return append(out, sdk.UserMessage(texts[0].OfText.Text))
 	}
-	return append(out, message{Role: "user", Content: texts})
+	return append(out, sdk.UserMessage(texts))
 }
 
 // resultText marks a failure in words, since the API has no field for it.
@@ -131,31 +98,35 @@ func resultText(r *model.ToolResult) string {
 
 // appendAssistant adds what the model said and called; its thinking is not sent back, and a message of nothing else is
 // left out.
-func appendAssistant(out []message, blocks []model.Block) []message {
+func appendAssistant(
+	out []sdk.ChatCompletionMessageParamUnion, blocks []model.Block,
+) []sdk.ChatCompletionMessageParamUnion {
 	var texts []string
-	m := message{Role: "assistant"}
+	a := &sdk.ChatCompletionAssistantMessageParam{}
 	for _, b := range blocks {
 		switch {
 		case b.Call != nil:
-			m.ToolCalls = append(m.ToolCalls, callAgain(b.Call))
+			a.ToolCalls = append(a.ToolCalls, toolCall(b.Call))
 		case b.Text != "":
 			texts = append(texts, b.Text)
 		}
 	}
 	if len(texts) > 0 {
-		m.Content = strings.Join(texts, "\n\n")
+		a.Content.OfString = sdk.String(strings.Join(texts, "\n\n"))
 	}
-	if m.Content == nil && m.ToolCalls == nil {
+	if len(texts) == 0 && len(a.ToolCalls) == 0 {
 		return out
 	}
-	return append(out, m)
+	return append(out, sdk.ChatCompletionMessageParamUnion{OfAssistant: a})
 }
 
-// callAgain tells the model what it called.
-func callAgain(c *model.ToolCall) toolCall {
+func toolCall(c *model.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
 	arguments := string(c.Arguments)
 	if arguments == "" {
 		arguments = "{}"
 	}
-	return toolCall{ID: c.ID, Type: "function", Function: function{Name: c.Name, Arguments: &arguments}}
+	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
+		ID:       c.ID,
+		Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: arguments},
+	}}
 }

@@ -44,7 +44,7 @@ func NewClient(provider string, base *http.Client, baseURL, key string) *Client 
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(maxSilence, func() { cancel(errSilent) })
-	resp, err := c.http.Do(req.WithContext(ctx)) //nolint:bodyclose // the caller closes it, through body
+	resp, err := c.http.Do(req.WithContext(ctx))
 	if err != nil {
 		timer.Stop()
 		cancel(nil)

@@ -157,7 +157,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 }
 
 // silence is a body that never brings anything until its request ends.
-type silence struct{ ctx context.Context }
+type silence struct{ ctx context.Context } //nolint:containedctx // stands in for the connection's end
 
 func (s silence) Read([]byte) (int, error) {
 	<-s.ctx.Done()
@@ -170,7 +170,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := NewClient("fake", &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Body: silence{r.Context()}, Request: r}, nil
+			return &http.Response{StatusCode: http.StatusOK, Body: silence{r.Context()}, Request: r}, nil
 		})}, "", key)
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://fake.test", nil)
 		begin := time.Now()
