@@ -43,6 +43,9 @@ func beat(ctx context.Context, d queue.Delivery, run *turn.Run) error {
 			return nil
 		case <-ticker.C:
 		}
+		if ctx.Err() != nil { // both were ready: a sign that took long ends after the work has
+			return nil
+		}
 		err := renew(ctx, run)
 		switch {
 		case ctx.Err() != nil:

@@ -15,7 +15,7 @@ var errNoBlob = fmt.Errorf("%w: simulated", blob.ErrRefused)
 // Put stores an object.
 func (s blobSeam) Put(ctx context.Context, name string, body []byte) error {
 	var err error
-	answer, _ := s.perform(ctx, putPart, name, func() { err = s.world.blobs.Put(context.Background(), name, body) })
+	answer, _ := s.perform(ctx, putPart, name, func() { err = s.world.blobs.Put(context.WithoutCancel(ctx), name, body) })
 	if answer != answered {
 		return errNoBlob
 	}
@@ -27,7 +27,7 @@ func (s blobSeam) Get(ctx context.Context, name string) ([]byte, error) {
 	if _, ok := s.look(ctx, getPart, name); !ok {
 		return nil, errNoBlob
 	}
-	return s.world.blobs.Get(context.Background(), name)
+	return s.world.blobs.Get(context.WithoutCancel(ctx), name)
 }
 
 // GetRange reads a piece of an object.
@@ -35,7 +35,7 @@ func (s blobSeam) GetRange(ctx context.Context, name string, offset, length int6
 	if _, ok := s.look(ctx, getPart, name); !ok {
 		return nil, errNoBlob
 	}
-	return s.world.blobs.GetRange(context.Background(), name, offset, length)
+	return s.world.blobs.GetRange(context.WithoutCancel(ctx), name, offset, length)
 }
 
 // List names objects.
@@ -43,13 +43,13 @@ func (s blobSeam) List(ctx context.Context, prefix, after string) (blob.Page, er
 	if _, ok := s.look(ctx, getPart, prefix); !ok {
 		return blob.Page{}, errNoBlob
 	}
-	return s.world.blobs.List(context.Background(), prefix, after)
+	return s.world.blobs.List(context.WithoutCancel(ctx), prefix, after)
 }
 
 // Delete removes an object.
 func (s blobSeam) Delete(ctx context.Context, name string) error {
 	var err error
-	answer, _ := s.perform(ctx, putPart, name, func() { err = s.world.blobs.Delete(context.Background(), name) })
+	answer, _ := s.perform(ctx, putPart, name, func() { err = s.world.blobs.Delete(context.WithoutCancel(ctx), name) })
 	if answer != answered {
 		return errNoBlob
 	}

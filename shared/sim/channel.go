@@ -33,7 +33,7 @@ func (channelSeam) Render(markdown string) []channel.Part { return render(markdo
 func render(markdown string) []channel.Part {
 	var parts []channel.Part
 	var b strings.Builder
-	for _, word := range strings.Fields(markdown) {
+	for word := range strings.FieldsSeq(markdown) {
 		if b.Len() > 0 && b.Len()+1+len(word) > partBytes {
 			parts = append(parts, channel.Part{Plain: b.String()})
 			b.Reset()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
@@ -57,14 +58,13 @@ func (p point) String() string { return fmt.Sprintf("%s step %d", p.letter, p.st
 
 func locate(messages []model.Message) point {
 	p := point{}
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == model.Assistant {
+	for _, m := range slices.Backward(messages) {
+		if m.Role == model.Assistant {
 			p.step++
 			continue
 		}
-		blocks := messages[i].Blocks
-		for j := len(blocks) - 1; j >= 0; j-- {
-			if name := nameIn(blocks[j].Text); name != "" {
+		for _, b := range slices.Backward(m.Blocks) {
+			if name := nameIn(b.Text); name != "" {
 				p.letter = name
 				return p
 			}

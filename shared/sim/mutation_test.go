@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func is(kind table.OpKind, space, sort string) func(table.Op) bool {
 	}
 }
 
-func any(preds ...func(table.Op) bool) func(table.Op) bool {
+func either(preds ...func(table.Op) bool) func(table.Op) bool {
 	return func(op table.Op) bool {
 		for _, p := range preds {
 			if p(op) {
@@ -59,30 +60,28 @@ var (
 // mutants are the guards of the engine. Where two guard the same thing, both go: the fence's revision and that of the
 // record that every end writes too, the inbound record and the turn that has its ID from it.
 var mutants = []mutant{
-	{"accept an update that was accepted", accepts, any(accepts, putTurn), none},
+	{"accept an update that was accepted", accepts, either(accepts, putTurn), none},
 	{"accept without a due mark", accepts, none, is(table.OpPut, "due", "")},
 	{"accept into a thread that was stopped meanwhile", accepts, none, is(table.OpCheck, "thread", "head")},
-	{"claim a turn that has begun", claims, any(is(table.OpDelete, "session", "q#"), putTurn), none},
+	{"claim a turn that has begun", claims, either(is(table.OpDelete, "session", "q#"), putTurn), none},
 	{"claim under a fence that has moved", claims, putFence, none},
 	{"claim in a thread that was stopped meanwhile", claims, none, is(table.OpCheck, "thread", "head")},
 	{"claim without a due mark", claims, none, is(table.OpPut, "due", "")},
 	{"checkpoint under a fence that has moved", is(table.OpCheck, "session", "fence"), putHead, is(table.OpCheck, "session", "fence")},
 	{"renew a lease that has gone", is(table.OpPut, "session", "lease"), is(table.OpPut, "session", "lease"), none},
-	{"end a turn under a fence that has moved", ends, any(putFence, putTurn), none},
+	{"end a turn under a fence that has moved", ends, either(putFence, putTurn), none},
 	{"end a turn and leave its lease", ends, none, is(table.OpDelete, "session", "lease")},
 	{"end a turn without a due mark for its reply", ends, none, is(table.OpPut, "due", "")},
 	{"bury a turn whose lease was renewed meanwhile", ends, is(table.OpDelete, "session", "lease"), none},
 	{"send what another is sending", sends, putRow, none},
-	{"send where another sends", sends, any(sends, putRow), none},
+	{"send where another sends", sends, either(sends, putRow), none},
 }
 
 func (m mutant) weaken(w table.Write, now func(table.Key) *table.Item) table.Write {
-	for _, op := range w.Ops {
-		if m.of(op) {
-			return m.apply(w, now)
-		}
+	if !slices.ContainsFunc(w.Ops, m.of) {
+		return w
 	}
-	return w
+	return m.apply(w, now)
 }
 
 func (m mutant) apply(w table.Write, now func(table.Key) *table.Item) table.Write {

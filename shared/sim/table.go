@@ -18,7 +18,7 @@ func (s tableSeam) Get(ctx context.Context, key table.Key) (*table.Item, error) 
 	if _, ok := s.look(ctx, get, key.String()); !ok {
 		return nil, errDown
 	}
-	return s.world.table.Get(context.Background(), key)
+	return s.world.table.Get(context.WithoutCancel(ctx), key)
 }
 
 // Scan reads part of a partition, its halves at two times if it is torn.
@@ -30,7 +30,7 @@ func (s tableSeam) Scan(ctx context.Context, q table.Query) (table.Page, error) 
 	}
 	s.world.audit.scanned(laneOf(ctx), q)
 	if v.fate != torn || q.Limit == 1 {
-		return s.world.table.Scan(context.Background(), q)
+		return s.world.table.Scan(context.WithoutCancel(ctx), q)
 	}
 	return s.torn(ctx, q, key)
 }
@@ -39,7 +39,7 @@ func (s tableSeam) Scan(ctx context.Context, q table.Query) (table.Page, error) 
 func (s tableSeam) torn(ctx context.Context, q table.Query, key string) (table.Page, error) {
 	head := q
 	head.Limit = 1
-	page, err := s.world.table.Scan(context.Background(), head)
+	page, err := s.world.table.Scan(context.WithoutCancel(ctx), head)
 	if err != nil || page.Next == "" {
 		return page, err
 	}
@@ -48,14 +48,14 @@ func (s tableSeam) torn(ctx context.Context, q table.Query, key string) (table.P
 	}
 	rest := q
 	rest.After, rest.Limit = page.Next, max(q.Limit-1, 0)
-	more, err := s.world.table.Scan(context.Background(), rest)
+	more, err := s.world.table.Scan(context.WithoutCancel(ctx), rest)
 	return table.Page{Items: append(page.Items, more.Items...), Next: more.Next}, err
 }
 
 // Write applies all operations or none.
 func (s tableSeam) Write(ctx context.Context, w table.Write) error {
 	var err error
-	answer, _ := s.perform(ctx, write, describe(w), func() { err = s.world.apply(laneOf(ctx), w) })
+	answer, _ := s.perform(ctx, write, describe(w), func() { err = s.world.apply(ctx, w) })
 	switch answer {
 	case answered:
 		return err
@@ -66,17 +66,17 @@ func (s tableSeam) Write(ctx context.Context, w table.Write) error {
 	}
 }
 
-// apply applies a write at this moment, and has it audited.
-func (w *world) apply(lane string, change table.Write) error {
+// apply applies a write at this moment, whether or not its caller still waits, and has it audited.
+func (w *world) apply(ctx context.Context, change table.Write) error {
 	if w.setup.Weaken != nil {
 		if w.audit.writes[change.ID] {
 			return nil // sent again: as applied as it was before
 		}
 		change = w.setup.Weaken(change, w.record)
 	}
-	err := w.table.Write(context.Background(), change)
+	err := w.table.Write(context.WithoutCancel(ctx), change)
 	if err == nil {
-		w.audit.applied(lane, change)
+		w.audit.applied(laneOf(ctx), change)
 	}
 	return err
 }
@@ -86,8 +86,6 @@ func (w *world) record(key table.Key) *table.Item {
 	w.must(err)
 	return item
 }
-
-func tableWrite(id string, ops ...table.Op) table.Write { return table.Write{ID: id, Ops: ops} }
 
 // describe names a write by what it touches, for the order of calls and the eyes of a reader.
 func describe(w table.Write) string {

@@ -73,7 +73,10 @@ func (w *world) decide(c *call) verdict {
 	case c.process.cut.After(now) && (c.kind == get || c.kind == scan || c.kind == write):
 		v.fate = refuse
 	case x < w.weather.kill:
-		v.fate, v.pause = killBefore+fate(w.rng.IntN(2)), 50*time.Millisecond+jitter(w.rng, 20*time.Second)
+		v.fate, v.pause = killBefore, 50*time.Millisecond+jitter(w.rng, 20*time.Second)
+		if w.rng.IntN(2) == 0 {
+			v.fate = killAfter
+		}
 	case x < w.weather.kill+w.weather.fault:
 		v.fate, v.pause = faults[c.kind][w.rng.IntN(len(faults[c.kind]))], w.pause()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/blob/blobtest"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/owner"
+	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 )
@@ -100,31 +101,29 @@ func (w *world) settle() {
 		}
 		w.owners = append(w.owners, resident{o, i})
 	}
-	w.open(seat{acceptor, 1}, 1)
-	w.open(seat{acceptor, 2}, 1)
-	w.open(seat{sweeper, 1}, 1)
+	w.open(seat{acceptor, 1})
+	w.open(seat{acceptor, 2})
+	w.open(seat{sweeper, 1})
 	for i := range size.Workers {
-		w.open(seat{worker, i + 1}, 1)
+		w.open(seat{worker, i + 1})
 	}
 }
 
 func (w *world) must(err error) {
 	if err != nil {
-		panic("founding a world: " + err.Error())
+		panic("making a world: " + err.Error())
 	}
 }
 
 func (w *world) source(rng *rand.Rand) *id.Source {
 	var seed [32]byte
 	for i := range seed {
-		seed[i] = byte(rng.Uint32())
+		seed[i] = byte(rng.UintN(256)) //nolint:gosec // it is below 256
 	}
 	return &id.Source{Rand: rand.NewChaCha8(seed)}
 }
 
-func (w *world) open(s seat, generation int) {
-	w.processes = append(w.processes, w.spawn(s, generation))
-}
+func (w *world) open(s seat) { w.processes = append(w.processes, w.spawn(s, 1)) }
 
 // replace gives a dead process's place to another after a pause.
 func (w *world) replace(p *process, pause time.Duration) {
@@ -321,12 +320,10 @@ func (w *world) reset() {
 	w.note("%s is stopped", in)
 	w.during(func() {
 		w.gate.wait(&call{lane: "owner", kind: write, key: "stop " + string(in)})
-		head, err := thread.Load(w.ctx, &w.table, in)
-		if err != nil {
-			return
-		}
+		head, err := thread.Load(context.WithoutCancel(w.ctx), &w.table, in)
+		w.must(err)
 		head.Generation++
-		w.apply("owner", tableWrite(w.audit.stopID(), head.Put()))
+		w.must(w.apply(withLane(w.ctx, "owner"), table.Write{ID: w.audit.stopID(), Ops: []table.Op{head.Put()}}))
 	})
 }
 
