@@ -18,6 +18,8 @@ type mutant struct {
 	frees func(table.Op) bool
 	// drops picks the operations that go missing.
 	drops func(table.Op) bool
+	// found is a seed whose world misses the guard. Should the engine have changed since, others are tried.
+	found uint64
 }
 
 func is(kind table.OpKind, space, sort string) func(table.Op) bool {
@@ -60,21 +62,21 @@ var (
 // mutants are the guards of the engine. Where two guard the same thing, both go: the fence's revision and that of the
 // record that every end writes too, the inbound record and the turn that has its ID from it.
 var mutants = []mutant{
-	{"accept an update that was accepted", accepts, either(accepts, putTurn), none},
-	{"accept without a due mark", accepts, none, is(table.OpPut, "due", "")},
-	{"accept into a thread that was stopped meanwhile", accepts, none, is(table.OpCheck, "thread", "head")},
-	{"claim a turn that has begun", claims, either(is(table.OpDelete, "session", "q#"), putTurn), none},
-	{"claim under a fence that has moved", claims, putFence, none},
-	{"claim in a thread that was stopped meanwhile", claims, none, is(table.OpCheck, "thread", "head")},
-	{"claim without a due mark", claims, none, is(table.OpPut, "due", "")},
-	{"checkpoint under a fence that has moved", is(table.OpCheck, "session", "fence"), putHead, is(table.OpCheck, "session", "fence")},
-	{"renew a lease that has gone", is(table.OpPut, "session", "lease"), is(table.OpPut, "session", "lease"), none},
-	{"end a turn under a fence that has moved", ends, either(putFence, putTurn), none},
-	{"end a turn and leave its lease", ends, none, is(table.OpDelete, "session", "lease")},
-	{"end a turn without a due mark for its reply", ends, none, is(table.OpPut, "due", "")},
-	{"bury a turn whose lease was renewed meanwhile", ends, is(table.OpDelete, "session", "lease"), none},
-	{"send what another is sending", sends, putRow, none},
-	{"send where another sends", sends, either(sends, putRow), none},
+	{"accept an update that was accepted", accepts, either(accepts, putTurn), none, 2},
+	{"accept without a due mark", accepts, none, is(table.OpPut, "due", ""), 12},
+	{"accept into a thread that was stopped meanwhile", accepts, none, is(table.OpCheck, "thread", "head"), 1},
+	{"claim a turn that has begun", claims, either(is(table.OpDelete, "session", "q#"), putTurn), none, 32},
+	{"claim under a fence that has moved", claims, putFence, none, 362},
+	{"claim in a thread that was stopped meanwhile", claims, none, is(table.OpCheck, "thread", "head"), 152},
+	{"claim without a due mark", claims, none, is(table.OpPut, "due", ""), 30},
+	{"checkpoint under a fence that has moved", is(table.OpCheck, "session", "fence"), putHead, is(table.OpCheck, "session", "fence"), 4},
+	{"renew a lease that has gone", is(table.OpPut, "session", "lease"), is(table.OpPut, "session", "lease"), none, 14},
+	{"end a turn under a fence that has moved", ends, either(putFence, putTurn), none, 14},
+	{"end a turn and leave its lease", ends, none, is(table.OpDelete, "session", "lease"), 1},
+	{"end a turn without a due mark for its reply", ends, none, is(table.OpPut, "due", ""), 2},
+	{"bury a turn whose lease was renewed meanwhile", ends, is(table.OpDelete, "session", "lease"), none, 479},
+	{"send what another is sending", sends, putRow, none, 172},
+	{"send where another sends", sends, either(sends, putRow), none, 139},
 }
 
 func (m mutant) weaken(w table.Write, now func(table.Key) *table.Item) table.Write {
@@ -114,7 +116,7 @@ func TestMissingGuardsAreMissed(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := uint64(1); seed <= 1000; seed++ {
+			for _, seed := range append([]uint64{m.found}, numbers(1, 1000)...) {
 				if r := sim.Play(t, sim.Setup{Seed: seed, Weaken: m.weaken}); len(r.Violations) > 0 {
 					t.Logf("seed %d: %s", seed, r.Violations[0])
 					return

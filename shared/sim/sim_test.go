@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 300, "how many worlds of fresh seeds TestSimulation runs, beside the fixed ones")
+	seeds = flag.Int("seeds", 250, "how many worlds of fresh seeds TestSimulation runs, beside the fixed ones")
 	seed  = flag.Uint64("seed", 0, "run the world of this seed alone; with -v, show what happened in it")
 )
 

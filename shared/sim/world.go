@@ -21,7 +21,7 @@ import (
 const patience = 3 * time.Hour
 
 // maxCalls is far more than any world needs: one that makes more goes round in circles.
-const maxCalls = 30_000
+const maxCalls = 20_000
 
 // world is everything: what is durable, who runs, what has been seen.
 type world struct {
