@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -18,6 +19,8 @@ type pack struct {
 	GoFiles    []string
 	Imports    []string
 }
+
+var update = flag.Bool("update", false, "write the package map of README.md anew")
 
 const modulePath = "github.com/bobbin-agent/bobbin/"
 
@@ -39,7 +42,7 @@ func packages(t *testing.T) []pack {
 	}
 }
 
-// The table is written anew by: UPDATE_README=1 go test -run TestThePackageMap .
+// The table is written anew by: go test -run TestThePackageMap . -update
 func TestThePackageMapInTheReadmeSaysWhatThePackagesSay(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
@@ -67,8 +70,8 @@ func TestThePackageMapInTheReadmeSaysWhatThePackagesSay(t *testing.T) {
 	if want == string(readme) {
 		return
 	}
-	if os.Getenv("UPDATE_README") == "" {
-		t.Fatal("README.md's package map differs from the package comments: run UPDATE_README=1 go test -run TestThePackageMap .")
+	if !*update {
+		t.Fatal("README.md's package map differs from the package comments: run go test -run TestThePackageMap . -update")
 	}
 	if err := os.WriteFile("README.md", []byte(want), 0o600); err != nil {
 		t.Fatal(err)

@@ -257,8 +257,12 @@ func (r *Runner) flush(ctx context.Context, t turn.Turn) {
 	}
 }
 
-// deliver sends a conversation's messages and gives the wake-up back while there is more that has to wait.
+// deliver sends a conversation's messages and gives the wake-up back while there is more that has to wait. The wake-up
+// is hidden no longer than a session's, so that it comes again soon if this worker dies.
 func (r *Runner) deliver(ctx context.Context, d queue.Delivery, conversation string) (Verdict, error) {
+	if err := d.Lease.Extend(ctx, visibility); err != nil && !errors.Is(err, queue.ErrRefused) {
+		return 0, fmt.Errorf("holding the wake-up: %w", err)
+	}
 	report, err := r.Outbox.Flush(ctx, conversation)
 	r.report(ctx, turn.Turn{}, report, err)
 	if err != nil {
@@ -274,7 +278,7 @@ func (r *Runner) deliver(ctx context.Context, d queue.Delivery, conversation str
 }
 
 func (r *Runner) report(ctx context.Context, t turn.Turn, report outbox.Report, err error) {
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // what a shutdown breaks off is sent by the next process
 		r.note(ctx, "sending failed", t, err)
 	}
 	for event, n := range map[string]int{
