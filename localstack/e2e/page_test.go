@@ -151,7 +151,9 @@ func pageStreams(t testing.TB, w world) {
 	name := t.Name()
 	turn := page.post(t, "hold "+name)
 	for _, want := range []live.Event{
-		{Kind: live.Stored}, {Kind: live.Turned, Status: live.Queued}, {Kind: live.Turned, Status: live.Running},
+		{Kind: live.Stored},
+		{Kind: live.Turned, Status: live.Queued},
+		{Kind: live.Turned, Status: live.Running},
 		{Kind: live.Text, Text: "held "},
 	} {
 		if e := next(); e.Kind != want.Kind || e.Status != want.Status || e.Text != want.Text || string(e.Turn) != turn {

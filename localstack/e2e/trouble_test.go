@@ -31,11 +31,15 @@ func refusedMarkupIsSentAsPlainText(t testing.TB, w world) {
 	})
 	p.asks(t, "say **plain**", "plain")
 	var modes []string
-	for _, c := range p.bot.Calls() {
-		if c.Chat == p.id && c.Method == "sendMessage" {
-			modes = append(modes, c.ParseMode())
+	eventually(p.ctx, t, "all three calls are recorded", func() bool {
+		modes = nil
+		for _, c := range p.bot.Calls() {
+			if c.Chat == p.id && c.Method == "sendMessage" {
+				modes = append(modes, c.ParseMode())
+			}
 		}
-	}
+		return len(modes) >= 3
+	})
 	if diff := cmp.Diff([]string{"HTML", "HTML", ""}, modes); diff != "" {
 		t.Errorf("parse modes of the pairing reply and both attempts (-want +got)\n%s", diff)
 	}
