@@ -3,7 +3,7 @@ module github.com/bobbin-agent/bobbin
 go 1.26.0
 
 require (
-	github.com/anthropics/anthropic-sdk-go v1.63.0 // pinned: every binary grows by 0.5 MB with v1.65, 1.6 MB by v1.84; a function has 20
+	github.com/anthropics/anthropic-sdk-go v1.63.0 // pinned: v1.65 adds 0.5 MB to a binary, v1.84 1.6 MB; the runner would pass its 20 MB
 	github.com/aws/aws-lambda-go v1.55.1
 	github.com/aws/aws-sdk-go-v2 v1.48.0
 	github.com/aws/aws-sdk-go-v2/config v1.33.18
@@ -16,7 +16,7 @@ require (
 	github.com/aws/smithy-go v1.28.9
 	github.com/google/go-cmp v0.7.0
 	github.com/klauspost/compress v1.20.4
-	github.com/openai/openai-go/v3 v3.41.0 // pinned: from v3.42 on chat completions pull in every other API, 1.6 MB in each binary, 14 MB by v3.99
+	github.com/openai/openai-go/v3 v3.41.0 // pinned: from v3.42 on the beta Responses are in its package and stay in every binary, 1.6 MB; 14 MB by v3.99
 	github.com/yuin/goldmark v1.8.7
 	go.etcd.io/bbolt v1.5.0
 	golang.org/x/sync v0.25.0
