@@ -54,14 +54,15 @@ type Report struct {
 	Dropped int // marks of what had been settled
 	Failed  int // marks that could not be handled this time
 	Running int // leases being watched
+	Waiting int // marks of what has not been started or sent that are due soon
 }
 
-// Watch sweeps at once, and every 10 seconds for as long as turns run and the context allows another.
+// Watch sweeps at once, and every 10 seconds for as long as something is under way and the context allows another.
 func (r *Reaper) Watch(ctx context.Context, note func(Report, error)) {
 	for {
 		report, err := r.Sweep(ctx, time.Now())
 		note(report, err)
-		if report.Running == 0 && report.Buried == 0 && report.Failed == 0 {
+		if report.Running+report.Waiting+report.Buried+report.Failed == 0 {
 			return
 		}
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < interval+interval/2 {
@@ -103,6 +104,17 @@ func (t *Report) add(r Report) {
 	t.Dropped += r.Dropped
 	t.Failed += r.Failed
 	t.Running += r.Running
+	t.Waiting += r.Waiting
+}
+
+// ahead counts a mark that is not due yet.
+func (t *Report) ahead(m due.Mark) {
+	switch m.Kind {
+	case due.Lease:
+		t.Running++
+	case due.Wake, due.Send:
+		t.Waiting++
+	}
 }
 
 func (r *Reaper) shard(ctx context.Context, shard int, until time.Time) (Report, error) {
@@ -113,9 +125,7 @@ func (r *Reaper) shard(ctx context.Context, shard int, until time.Time) (Report,
 	}
 	for _, m := range marks {
 		if !m.At.Before(until) {
-			if m.Kind == due.Lease {
-				report.Running++
-			}
+			report.ahead(m)
 			continue
 		}
 		if err := r.act(ctx, m, &report); err != nil {

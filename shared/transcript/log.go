@@ -148,15 +148,14 @@ func encode(entries []Entry) ([]byte, int, error) {
 func put(ctx context.Context, b blob.Blob, session id.Session, epoch int64, raw []byte) (Ref, error) {
 	sum := sha256.Sum256(raw)
 	ref := Ref{Epoch: epoch, Hash: base64.RawURLEncoding.EncodeToString(sum[:8]), Bytes: len(raw)}
-	err := b.Put(ctx, ref.name(session), compress(raw))
-	if err != nil && !errors.Is(err, blob.ErrExists) { // the same content under the same epoch: an attempt before this one
+	if err := blob.Ensure(ctx, b, ref.name(session), compress(raw)); err != nil {
 		return Ref{}, fmt.Errorf("saving a transcript part: %w", err)
 	}
 	return ref, nil
 }
 
 func fetch(ctx context.Context, b blob.Blob, name string, count int) ([]Entry, error) {
-	body, err := b.Get(ctx, name)
+	body, err := blob.Fetch(ctx, b, name)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, fmt.Errorf("%w: part %s is missing", ErrCorrupt, name)
 	}

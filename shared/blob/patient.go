@@ -1,0 +1,50 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Patience of Ensure and Fetch. A store that stays away longer is the caller's problem.
+const (
+	attempts   = 5
+	firstPause = 40 * time.Millisecond // doubled each time
+)
+
+// Ensure puts an object whose name says its content, trying again when the store refuses. That it exists already is
+// success: an earlier attempt, or someone else, has put the same. Errors wrap ErrRefused or ErrInvalid.
+func Ensure(ctx context.Context, b Blob, name string, body []byte) error {
+	err := patiently(ctx, func() error { return b.Put(ctx, name, body) })
+	if errors.Is(err, ErrExists) {
+		return nil
+	}
+	return err
+}
+
+// Fetch reads a whole object, trying again when the store refuses. Errors wrap ErrNotFound, ErrRefused or ErrInvalid.
+func Fetch(ctx context.Context, b Blob, name string) (body []byte, err error) {
+	err = patiently(ctx, func() (err error) {
+		body, err = b.Get(ctx, name)
+		return err
+	})
+	return body, err
+}
+
+func patiently(ctx context.Context, try func() error) error {
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if !errors.Is(err, ErrRefused) || attempt == attempts {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+		pause *= 2
+	}
+}
