@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/owner"
@@ -105,10 +104,7 @@ func (b *Inbox) accept(m Message, p place, e turn.Entry, said thread.Message) []
 		e.Turn.Put(table.Absent()),
 		e.Put(),
 		said.Put(e.Turn.Thread, table.Absent()),
-		due.Mark{
-			At: e.WakeAt, Kind: due.Wake, Subject: string(e.Turn.ID), Session: e.Turn.Session, Thread: e.Turn.Thread,
-			Turn: e.Turn.ID, Record: e.Key().Sort,
-		}.Put(),
+		e.Mark().Put(),
 		p.head.Unchanged(),
 		p.who.Unchanged(m.Route.Connection, m.Sender),
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/due"
@@ -175,9 +176,12 @@ func TestAcceptingMakesATurnItsEntryItsMessageAndTheRequestToRunIt(t *testing.T)
 	if diff := cmp.Diff(wantMessage, log.Messages[0]); diff != "" {
 		t.Errorf("the message: want (-), got (+):\n%s", diff)
 	}
-	if marks := w.marks(); len(marks) != 1 || marks[0].Kind != due.Wake || marks[0].Turn != receipt.Turn ||
-		marks[0].Record != entry.Key().Sort || !marks[0].At.Equal(entry.WakeAt) {
-		t.Errorf("the due marks are %+v", marks)
+	marks := w.marks()
+	if diff := cmp.Diff([]due.Mark{entry.Mark()}, marks, cmpopts.IgnoreUnexported(due.Mark{})); diff != "" {
+		t.Errorf("the due marks, against what a claim settles: want (-), got (+):\n%s", diff)
+	}
+	if m := entry.Mark(); m.Kind != due.Wake || m.Turn != receipt.Turn || m.Record != entry.Key().Sort || !m.At.Equal(entry.WakeAt) {
+		t.Errorf("the due mark is %+v", m)
 	}
 	want := []queue.Message{wake.Session(wantTurn.Session, wantTurn.Thread).Message(string(receipt.Turn))}
 	if diff := cmp.Diff(want, w.sent); diff != "" {

@@ -81,7 +81,7 @@ func claim(v View, holder string, now time.Time) ([]table.Op, Turn, Fence, Lease
 		lease.put(t.Session, table.Absent()),
 		thread.PutRun(t.Thread, t.Session, t.ID, fence.Epoch),
 		v.Thread.Unchanged(),
-		v.Next.mark().Settle(),
+		v.Next.Mark().Settle(),
 		leaseMark(t).Put(),
 	}, t, fence, lease
 }
@@ -94,12 +94,12 @@ func strike(v View, now time.Time) []table.Op {
 		table.Delete(v.Next.Key(), table.At(v.Next.Revision)),
 		t.Put(table.At(v.Next.Revision)),
 		v.Thread.Unchanged(),
-		v.Next.mark().Settle(),
+		v.Next.Mark().Settle(),
 	}
 }
 
-// mark is the due mark that was put with the entry.
-func (e Entry) mark() due.Mark {
+// Mark is the due mark of the entry: put with it, settled by whoever takes it out of the queue.
+func (e Entry) Mark() due.Mark {
 	return due.Mark{
 		At: e.WakeAt, Kind: due.Wake, Subject: string(e.Turn.ID), Session: e.Turn.Session, Thread: e.Turn.Thread,
 		Turn: e.Turn.ID, Record: e.Key().Sort,
