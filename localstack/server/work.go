@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/queue"
 	"github.com/bobbin-agent/bobbin/shared/runner"
@@ -11,6 +13,12 @@ import (
 
 // receiveMost is how many wake-ups are taken at once.
 const receiveMost = 10
+
+// firstAgain and lastAgain bound the growing time after which a wake-up that failed comes again.
+const (
+	firstAgain = time.Second
+	lastAgain  = 30 * time.Second
+)
 
 // work handles wake-ups, so many at once, until the context ends and those under way have ended.
 func (s *Server) work(ctx context.Context) error {
@@ -39,11 +47,14 @@ func (s *Server) work(ctx context.Context) error {
 	}
 }
 
-// handle acts on one wake-up. One that failed is given back at once by its hold running out.
+// handle acts on one wake-up. One that failed is given back to come again soon.
 func (s *Server) handle(ctx context.Context, d queue.Delivery) {
 	verdict, err := s.runner.Handle(ctx, d)
 	if err == nil && verdict == runner.Done {
 		err = d.Lease.Done(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		err = errors.Join(err, d.Lease.GiveBack(context.WithoutCancel(ctx), min(firstAgain<<min(d.Receives-1, 10), lastAgain)))
 	}
 	if err != nil && ctx.Err() == nil {
 		s.settings.Log.WarnContext(ctx, "handling a wake-up", slog.Any("error", err))

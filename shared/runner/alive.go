@@ -37,10 +37,14 @@ func (r *Runner) keepAlive(ctx context.Context, d queue.Delivery, run *turn.Run)
 func beat(ctx context.Context, d queue.Delivery, run *turn.Run) error {
 	ticker := time.NewTicker(turn.Beat)
 	defer ticker.Stop()
+	lapse := time.NewTimer(time.Until(run.Until()))
+	defer lapse.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-lapse.C:
+			return fmt.Errorf("%w: no sign of life could be given in time", turn.ErrFenced)
 		case <-ticker.C:
 		}
 		if ctx.Err() != nil { // both were ready: a sign that took long ends after the work has
@@ -55,15 +59,17 @@ func beat(ctx context.Context, d queue.Delivery, run *turn.Run) error {
 		case err != nil && !time.Now().Before(run.Until()):
 			return fmt.Errorf("%w: no sign of life could be given: %w", turn.ErrFenced, err)
 		case err == nil:
+			lapse.Reset(time.Until(run.Until()))
 			// If this fails, the wake-up comes again and finds the lease alive.
 			_ = d.Lease.Extend(ctx, visibility)
 		}
 	}
 }
 
-// renew renews the lease, giving up in time for the next attempt.
+// renew renews the lease, giving up in time for the next attempt, and when the lease has run out.
 func renew(ctx context.Context, run *turn.Run) error {
-	ctx, cancel := context.WithTimeout(ctx, turn.Beat/2)
+	now := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, min(turn.Beat/2, run.Until().Sub(now)))
 	defer cancel()
-	return run.Renew(ctx, time.Now())
+	return run.Renew(ctx, now)
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"strings"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/id"
@@ -74,7 +75,17 @@ func Interruption(at time.Time) Ending {
 
 // Unexpected is the ending of a turn that something broke which is not the owner's to know.
 func Unexpected(err error, at time.Time) Ending {
-	return Ending{Status: Failed, At: at, Text: GenericNotice, From: thread.Notice, Error: err.Error()}
+	return Ending{Status: Failed, At: at, Text: GenericNotice, From: thread.Notice, Error: bounded(err.Error())}
+}
+
+// maxError bounds the error that is kept with a turn and told to the session's next one, in bytes.
+const maxError = 2 << 10
+
+func bounded(s string) string {
+	if len(s) <= maxError {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxError], "") + " …"
 }
 
 // What the owner is told when there are no better words.

@@ -150,6 +150,7 @@ func (r *Run) end(ctx context.Context, h Held, e Ending) error {
 	case failed != nil && !r.ended(failed):
 		return fenced("ending a turn")
 	}
+	r.held.Turn.Status, r.held.Turn.Ended, r.held.Turn.Error = e.Status, e.At, e.Error
 	return nil
 }
 

@@ -16,7 +16,7 @@
 //
 // Records:
 //
-//	session#<id> / fence               JSON of Fence: epoch, running turn, state
+//	session#<id> / fence               JSON of Fence: epoch, running turn
 //	session#<id> / lease               JSON of Lease: epoch, until, holder; there while a turn runs
 //	session#<id> / head                JSON of Head: thread, manifest, previous failure
 //	session#<id> / q#<order>#<turn>    JSON of Entry: a queued turn with its input; gone once claimed
