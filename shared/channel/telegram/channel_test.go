@@ -160,7 +160,7 @@ func TestErrorSaysWhatToDo(t *testing.T) {
 			telegramtest.Fault{Code: 400, Description: "Bad Request: chat not found"},
 			fault.GiveUp, 0, "its user must write first", false,
 		},
-		"bad token":  {telegramtest.Fault{Code: 401, Description: "Unauthorized"}, fault.GiveUp, 0, "the bot token is refused", false},
+		"bad token":  {telegramtest.Fault{Code: 401, Description: "Unauthorized"}, fault.Retry, tokenWait, "the bot token is refused", false},
 		"other":      {telegramtest.Fault{Code: 400, Description: "Bad Request: new words"}, fault.GiveUp, 0, "new words", false},
 		"redirected": {telegramtest.Fault{Code: 302, Description: "Found"}, fault.GiveUp, 0, "Found", false},
 	} {

@@ -50,6 +50,9 @@ func (e *transportError) Unwrap() error { return e.err }
 // throttled is the wait when a 429 doesn't say how long.
 const throttled = 5 * time.Second
 
+// tokenWait is how long a message waits for a token that is refused to be replaced, which people do.
+const tokenWait = 5 * time.Minute
+
 // classify says what an error of sending means to whoever sends.
 func classify(err error) error {
 	if t, ok := errors.AsType[*transportError](err); ok {
@@ -65,6 +68,8 @@ func classify(err error) error {
 		return fault.RetryAfter(e.wait(), err)
 	case e.Code >= http.StatusInternalServerError:
 		return fault.As(fault.Unknown, err)
+	case e.tokenRefused():
+		return fault.RetryAfter(tokenWait, fmt.Errorf("the bot token is refused: %w", err))
 	}
 	if why := e.reason(); why != "" {
 		err = fmt.Errorf("%s: %w", why, err)
@@ -92,8 +97,6 @@ func (e *APIError) wait() time.Duration {
 // reason puts a refusal into words for the owner; "" leaves the server's.
 func (e *APIError) reason() string {
 	switch {
-	case e.tokenRefused():
-		return "the bot token is refused"
 	case e.says("bot was blocked"):
 		return "the bot is blocked in this chat"
 	case e.says("user is deactivated"):
