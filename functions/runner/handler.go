@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -18,13 +17,9 @@ const endEarly = 15 * time.Second
 
 // handler acts on the wake-ups that the queue's mapping passes on.
 type handler struct {
-	// open makes the runner, whose secrets are read at the first event rather than at the start.
-	open  func(context.Context) (*runner.Runner, error)
-	lease func(receiptHandle string) queue.Lease
-	log   *slog.Logger
-
-	mu     sync.Mutex
-	runner *runner.Runner
+	runner func() *runner.Runner // the same each time; made at the first event, to keep the start short
+	lease  func(receiptHandle string) queue.Lease
+	log    *slog.Logger
 }
 
 // handle reports the wake-ups that are to come again; the mapping removes all others.
@@ -34,10 +29,7 @@ func (h *handler) handle(ctx context.Context, e events.SQSEvent) (events.SQSEven
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-endEarly))
 		defer cancel()
 	}
-	r, err := h.ready(ctx)
-	if err != nil {
-		return events.SQSEventResponse{}, err
-	}
+	r := h.runner()
 	// Null instead of an empty list would be as well on AWS; an emulator trips over it.
 	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	kept := map[string]bool{} // groups of which one comes again: all behind it must too, or they would overtake it
@@ -71,17 +63,4 @@ func (h *handler) delivery(m events.SQSMessage) queue.Delivery {
 		Receives: receives,
 		Lease:    h.lease(m.ReceiptHandle),
 	}
-}
-
-func (h *handler) ready(ctx context.Context) (*runner.Runner, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.runner != nil {
-		return h.runner, nil
-	}
-	r, err := h.open(ctx)
-	if err == nil {
-		h.runner = r
-	}
-	return r, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -52,11 +51,9 @@ func newBench(t *testing.T) *bench {
 	b.desk = &turn.Desk{Table: &b.table, IDs: ids, Holder: "this"}
 	b.inbox = &inbox.Inbox{Table: &b.table, Queue: &b.queue, Book: &owner.Book{Table: &b.table, IDs: ids}, IDs: ids}
 	b.handler = handler{
-		open: func(context.Context) (*runner.Runner, error) {
-			return &runner.Runner{Desk: b.desk, Agent: b, Queue: &b.queue}, nil
-		},
-		lease: func(handle string) queue.Lease { return &lease{b, handle} },
-		log:   slog.New(slog.NewTextHandler(t.Output(), nil)),
+		runner: func() *runner.Runner { return &runner.Runner{Desk: b.desk, Agent: b, Queue: &b.queue} },
+		lease:  func(handle string) queue.Lease { return &lease{b, handle} },
+		log:    slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	return b
 }
@@ -226,30 +223,5 @@ func TestATurnEndsBeforeItsInvocationDoes(t *testing.T) {
 	}
 	if left := limit.Sub(b.until); left != endEarly {
 		t.Errorf("the turn may go on until %v before the end of the invocation, want %v", left, endEarly)
-	}
-}
-
-func TestOpeningIsTriedAgainAtTheNextEvent(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	session := b.said(t, "hello")
-	good, opened := b.open, 0
-	b.open = func(ctx context.Context) (*runner.Runner, error) {
-		if opened++; opened == 1 {
-			return nil, errors.New("the secret can't be read")
-		}
-		return good(ctx)
-	}
-	e := sample(t, "wakeup.json", session)
-	if _, err := b.handle(t.Context(), e); err == nil {
-		t.Error("no error: the mapping would take the wake-up for done")
-	}
-	for range 2 {
-		if got := failures(t, b, e); got != "" {
-			t.Errorf("message %s is to come again, want none", got)
-		}
-	}
-	if opened != 2 || len(b.worked) != 1 {
-		t.Errorf("opened %d times for %d turns, want 2 for 1", opened, len(b.worked))
 	}
 }

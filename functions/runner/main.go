@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync"
 
 	"github.com/aws/aws-lambda-go/lambda"
 
@@ -21,9 +22,9 @@ func main() {
 		os.Exit(1)
 	}
 	h := &handler{
-		open:  func(ctx context.Context) (*runner.Runner, error) { return open(ctx, d, log) },
-		lease: d.Queue.LeaseFor,
-		log:   log,
+		runner: sync.OnceValue(func() *runner.Runner { return open(d, log) }),
+		lease:  d.Queue.LeaseFor,
+		log:    log,
 	}
 	lambda.Start(h.handle)
 }

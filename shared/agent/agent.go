@@ -206,7 +206,7 @@ func Failed(err error) turn.Ending {
 	if told, ok := errors.AsType[*model.Error](err); ok {
 		e.Text = "I could not finish this: " + told.Error()
 		if told.Kind == model.ErrorAuth {
-			e.Text += "\n\nCheck the model's key and name in the settings (BOBBIN_MODEL)."
+			e.Text += "\n\nCheck the model's key and name in Bobbin's settings."
 		}
 	}
 	return e

@@ -322,7 +322,7 @@ func TestTheOwnerReadsTheProvidersOwnWords(t *testing.T) {
 		want []string
 	}{
 		"a provider's error":    {fmt.Errorf("asking: %w", overloaded), []string{"I could not finish this: acme: Overloaded (HTTP 529)"}},
-		"a key that is refused": {forbidden, []string{"acme: invalid key (HTTP 401)", "BOBBIN_MODEL"}},
+		"a key that is refused": {forbidden, []string{"acme: invalid key (HTTP 401)", "in Bobbin's settings"}},
 		"anything else":         {errors.New("nil pointer in /src/x.go"), []string{turn.GenericNotice}},
 	} {
 		w := newWorld(t, fail(tc.err))
