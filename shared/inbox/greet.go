@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/owner"
@@ -20,6 +21,9 @@ const (
 	strangerReply = "This agent is private. If it is yours, send /start followed by your pairing code."
 	pairedReply   = "Paired. From now on this chat is yours: write to me whenever you like."
 	badCodeReply  = "That pairing code is not valid any more. You are paired already, so you need none here."
+	// otherOwnerReply is for whoever sends a good code from a chat that is someone else's.
+	otherOwnerReply = "This chat is paired already, with another owner than that code is for. It stays as it is, and the " +
+		"code can still be used in another chat."
 )
 
 // greet answers a stranger: one fixed reply in all time, and nothing that costs.
@@ -41,29 +45,47 @@ func (b *Inbox) greet(ctx context.Context, now time.Time, m Message) (Receipt, e
 }
 
 // Pair makes the sender the owner whose one-time code it is, and says so. A code that is not good leaves a stranger a
-// stranger, and an owner an owner.
+// stranger, and an owner an owner; so does another owner's code, which stays good.
 func (b *Inbox) Pair(ctx context.Context, now time.Time, m Message, code string) (Receipt, error) {
-	who, ops, err := b.Book.Redeem(ctx, code, m.Route.Connection, m.Sender, now)
-	if errors.Is(err, owner.ErrNoCode) {
-		return b.tell(ctx, now, m, "", badCodeReply)
+	for range attempts {
+		ops, err := b.pair(ctx, now, m, code)
+		switch {
+		case errors.Is(err, owner.ErrNoCode):
+			return b.tell(ctx, now, m, "", badCodeReply)
+		case errors.Is(err, owner.ErrPaired):
+			return b.tell(ctx, now, m, "", otherOwnerReply)
+		case err != nil:
+			return Receipt{}, fmt.Errorf("pairing: %w", err)
+		}
+		failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
+		if err != nil {
+			return Receipt{}, fmt.Errorf("pairing: %w", err)
+		}
+		b.forget(m)
+		if failed == nil {
+			b.deliver(ctx, m)
+			return Receipt{Outcome: Paired}, nil
+		}
+		// Someone was quicker with the code, the identity or the thread, or this very message was delivered twice.
 	}
+	return Receipt{}, fault.As(fault.Retry, fmt.Errorf("pairing: %w", ErrStale))
+}
+
+// pair lists the operations of pairing.
+func (b *Inbox) pair(ctx context.Context, now time.Time, m Message, code string) ([]table.Op, error) {
+	who, ops, err := b.Book.Redeem(ctx, code, m.Route.Connection, m.Sender, now)
 	if err != nil {
-		return Receipt{}, fmt.Errorf("pairing: %w", err)
+		return nil, err
 	}
 	ops = append(ops, seenOp(m, "", now))
-	if !m.Route.Stored() {
-		ops = append(ops, notice(m, who.Thread, pairedReply, now)...)
+	if m.Route.Stored() {
+		return ops, nil
 	}
-	failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
+	head, err := thread.Load(ctx, b.Table, who.Thread)
 	if err != nil {
-		return Receipt{}, fmt.Errorf("pairing: %w", err)
+		return nil, err
 	}
-	b.forget(m)
-	if failed != nil { // the code was used meanwhile: by this very message delivered twice, or by someone quicker
-		return b.tell(ctx, now, m, "", badCodeReply)
-	}
-	b.deliver(ctx, m)
-	return Receipt{Outcome: Paired}, nil
+	return append(append(ops, head.Unchanged()), notice(m, who.Thread, pairedReply, now)...), nil
 }
 
 // Tell stores what the owner sent, as said in the text of the message, with a fixed reply, and makes no turn. A
@@ -74,26 +96,20 @@ func (b *Inbox) Tell(ctx context.Context, now time.Time, m Message, text string)
 }
 
 func (b *Inbox) tell(ctx context.Context, now time.Time, m Message, said, text string) (Receipt, error) {
-	p, err := b.locate(ctx, m)
-	if err != nil {
-		return Receipt{}, err
-	}
-	if p == nil {
+	outcome, err := b.write(ctx, now, m, 1, func(p place) []table.Op {
+		ops := append([]table.Op{seenOp(m, "", now)}, notice(m, p.head.ID, text, now.Add(time.Millisecond))...)
+		if said != "" {
+			ops = append(ops, ownerMessage(m, turn.Turn{}, now).Put(p.head.ID, table.Absent()))
+		}
+		return ops
+	})
+	switch {
+	case err != nil:
+		return Receipt{}, fmt.Errorf("answering without a turn: %w", err)
+	case outcome == Stranger:
 		return b.greet(ctx, now, m)
 	}
-	ops := append([]table.Op{seenOp(m, "", now)}, notice(m, p.head.ID, text, now.Add(time.Millisecond))...)
-	if said != "" {
-		ops = append(ops, ownerMessage(m, turn.Turn{}, now).Put(p.head.ID, table.Absent()))
-	}
-	failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
-	if err != nil {
-		return Receipt{}, fmt.Errorf("answering without a turn: %w", err)
-	}
 	b.deliver(ctx, m) // a duplicate's too: the one before it may have died before it asked
-	outcome := Accepted
-	if failed != nil {
-		outcome = Duplicate
-	}
 	return Receipt{Outcome: outcome}, nil
 }
 

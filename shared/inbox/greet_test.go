@@ -5,10 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
 	"github.com/bobbin-agent/bobbin/shared/owner"
 	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/wake"
 )
@@ -144,6 +149,96 @@ func TestAStrangerWhoAsksForHelpIsGreeted(t *testing.T) {
 	w := newWorld(t)
 	w.want(w.tell(say("8", "/help"), "This is how."), inbox.Stranger)
 	if got := w.replies(); len(got) != 1 || !strings.Contains(got[0], "private") {
+		t.Errorf("the replies are %q", got)
+	}
+}
+
+// texts are the messages of a thread.
+func (w *world) texts(in id.Thread) (texts []string) {
+	w.Helper()
+	log, err := thread.After(w.Context(), w.store, in, "", 10)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, m := range log.Messages {
+		texts = append(texts, m.Text)
+	}
+	return texts
+}
+
+// A process that is warm remembers whose a sender was, and the thread as it was.
+func TestNothingIsToldIntoAThreadThatIsNotTheSendersAnyMore(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*world) id.Thread{
+		"a former owner's": func(w *world) id.Thread {
+			bea, err := w.Book.Add(w.Context(), "Bea", noon)
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.give(bea)
+			return bea.Thread
+		},
+		"an archived one": func(w *world) id.Thread {
+			w.change(func(h *thread.Head) { h.Status = thread.Archived })
+			ops := []table.Op{thread.Head{ID: "newer", Owner: w.ada.ID, Status: thread.Active}.Put(), w.activate("newer")}
+			if err := w.store.Write(w.Context(), table.Write{ID: "reset", Ops: ops}); err != nil {
+				w.Fatal(err)
+			}
+			return "newer"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.want(w.tell(say("7", "before"), "one"), inbox.Accepted)
+			now := change(w)
+			w.want(w.tell(say("7", "after"), "two"), inbox.Accepted)
+			if diff := cmp.Diff([]string{"before", "one"}, w.texts(w.ada.Thread)); diff != "" {
+				t.Errorf("the thread that was: want (-), got (+):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"after", "two"}, w.texts(now)); diff != "" {
+				t.Errorf("the thread that is: want (-), got (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnotherOwnersCodeLeavesAChatAsItIsAndSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	bea, err := w.Book.Add(t.Context(), "Bea", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := w.Book.NewCode(t.Context(), bea.ID, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.want(w.pair(say("7", "1"), code), inbox.Accepted)
+	if got := w.replies(); len(got) != 1 || !strings.Contains(got[0], "paired already, with another owner") {
+		t.Errorf("the replies are %q", got)
+	}
+	w.want(w.accept(say("7", "2")), inbox.Accepted)
+	if got := w.entry("2").Turn.Owner; got != w.ada.ID {
+		t.Errorf("the turn is %s's, want it to be Ada's", got)
+	}
+	w.want(w.pair(say("8", "3"), code), inbox.Paired)
+}
+
+// Someone else may change the identity between look and write; the code is as good as before.
+func TestALostRaceForTheIdentityIsNotToldAsABadCode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	code, raced := w.code(), false
+	w.store.Fault = func(c tabletest.Call) tabletest.Fault {
+		if raced || c.Method != tabletest.MethodGet || c.Key.Partition != "owner#"+string(w.ada.ID) { // read after the identity
+			return tabletest.Fault{}
+		}
+		raced = true
+		return tabletest.Fault{While: func() { w.give(w.ada) }}
+	}
+	w.want(w.pair(say("7", "1"), code), inbox.Paired)
+	if got := w.replies(); len(got) != 1 || !strings.HasPrefix(got[0], "Paired.") {
 		t.Errorf("the replies are %q", got)
 	}
 }

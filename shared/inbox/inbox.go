@@ -68,45 +68,62 @@ func (b *Inbox) Accept(ctx context.Context, now time.Time, m Message) (Receipt, 
 		return Receipt{}, fmt.Errorf("accepting a message of %d bytes: at most %d are taken", len(m.Text), MaxTextBytes)
 	}
 	m = m.storable()
+	var e turn.Entry
+	var said thread.Message
+	outcome, err := b.write(ctx, now, m, 2, func(p place) []table.Op {
+		e = entry(m, p, now)
+		said = ownerMessage(m, e.Turn, now)
+		return accept(m, e, said)
+	})
+	switch {
+	case err != nil:
+		return Receipt{}, fmt.Errorf("accepting a message: %w", err)
+	case outcome == Stranger:
+		return b.greet(ctx, now, m)
+	case outcome == Accepted:
+		b.stored(said, e.Turn)
+	}
+	// A crash here leaves the due mark: the reaper wakes the session.
+	b.wake(ctx, e)
+	return Receipt{outcome, e.Turn.ID}, nil
+}
+
+// write commits what list makes of the message's place, on condition that its sender is still that owner's and the
+// thread still takes messages; if not, it looks again. The first once of the operations are what tell a duplicate. It
+// returns Accepted, Duplicate, or Stranger when the message is nobody's and nothing was written.
+func (b *Inbox) write(ctx context.Context, now time.Time, m Message, once int, list func(place) []table.Op) (Outcome, error) {
 	for range attempts {
 		p, err := b.locate(ctx, m)
 		if err != nil {
-			return Receipt{}, err
+			return 0, err
 		}
 		if p == nil {
-			return b.greet(ctx, now, m)
+			return Stranger, nil
 		}
-		e := entry(m, *p, now)
-		said := ownerMessage(m, e.Turn, now)
-		w := table.Write{ID: b.IDs.New(now), Ops: b.accept(m, *p, e, said)}
-		failed, err := b.commit(ctx, w)
+		ops := append(list(*p), p.head.Unchanged(), p.who.Unchanged(m.Route.Connection, m.Sender))
+		failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
 		switch {
 		case err != nil:
-			return Receipt{}, fmt.Errorf("accepting a message: %w", err)
+			return 0, err
 		case failed == nil:
-			// A crash here leaves the due mark: the reaper wakes the session.
-			b.stored(said, e.Turn)
-			b.wake(ctx, e)
-			return Receipt{Accepted, e.Turn.ID}, nil
-		case failed.On(0) != nil || failed.On(1) != nil:
-			b.wake(ctx, e)
-			return Receipt{Duplicate, e.Turn.ID}, nil
+			return Accepted, nil
+		case failed.Failed[0].Index < once:
+			return Duplicate, nil
 		}
 		b.forget(m)
 	}
-	return Receipt{}, fault.As(fault.Retry, fmt.Errorf("accepting a message: %w", ErrStale))
+	return 0, fault.As(fault.Retry, ErrStale)
 }
 
-// accept lists the operations of accepting. The first two are what tell a duplicate.
-func (b *Inbox) accept(m Message, p place, e turn.Entry, said thread.Message) []table.Op {
+// accept lists the operations of accepting. The first two are what tell a duplicate: the delivery, and its turn should
+// nobody remember the delivery any more.
+func accept(m Message, e turn.Entry, said thread.Message) []table.Op {
 	return []table.Op{
 		seenOp(m, e.Turn.ID, e.Turn.Created),
 		e.Turn.Put(table.Absent()),
 		e.Put(),
 		said.Put(e.Turn.Thread, table.Absent()),
 		e.Mark().Put(),
-		p.head.Unchanged(),
-		p.who.Unchanged(m.Route.Connection, m.Sender),
 	}
 }
 

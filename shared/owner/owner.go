@@ -24,8 +24,12 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/thread"
 )
 
-// ErrNoCode means that there is no such pairing code, or not any more.
-var ErrNoCode = errors.New("the pairing code is not valid (any more)")
+var (
+	// ErrNoCode means that there is no such pairing code, or not any more.
+	ErrNoCode = errors.New("the pairing code is not valid (any more)")
+	// ErrPaired means that the identity is another owner's.
+	ErrPaired = errors.New("the identity is paired with another owner")
+)
 
 // Profile is who an owner is.
 type Profile struct {

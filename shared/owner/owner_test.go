@@ -186,26 +186,40 @@ func TestTheCodeItselfIsNotStored(t *testing.T) {
 	}
 }
 
-func TestAnIdentityMovesToTheOwnerWhoseCodeItSends(t *testing.T) {
+func TestACodeTakesNoIdentityAwayFromAnotherOwner(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	ada, bea := add(t, b, "Ada", noon), add(t, b, "Bea", noon)
-	for _, o := range []owner.Owner{ada, bea} {
-		code := must[string](t)(b.NewCode(t.Context(), o.ID, noon))
-		before := must[*owner.Identity](t)(b.Identify(t.Context(), bot, "7"))
-		if err := redeem(t, b, code, "7", noon); err != nil {
-			t.Fatal(err)
-		}
-		if who := must[*owner.Identity](t)(b.Identify(t.Context(), bot, "7")); who.Owner != o.ID {
-			t.Errorf("after the code of %s the identity is %+v", o.Name, who)
-		}
-		if before == nil {
-			continue
-		}
-		err := b.Table.Write(t.Context(), table.Write{ID: "check", Ops: []table.Op{before.Unchanged(bot, "7")}})
-		if _, moved := errors.AsType[*table.ConditionError](err); !moved {
-			t.Errorf("what was read before still counts: %v", err)
-		}
+	if err := b.Link(t.Context(), ada, bot, "7", noon); err != nil {
+		t.Fatal(err)
+	}
+	code := must[string](t)(b.NewCode(t.Context(), bea.ID, noon))
+	if err := redeem(t, b, code, "7", noon); !errors.Is(err, owner.ErrPaired) {
+		t.Errorf("got %v, want ErrPaired", err)
+	}
+	if err := redeem(t, b, code, "8", noon); err != nil {
+		t.Errorf("the code is used up: %v", err)
+	}
+	if who := must[*owner.Identity](t)(b.Identify(t.Context(), bot, "7")); who.Owner != ada.ID {
+		t.Errorf("the identity is %+v, want it to be Ada's still", who)
+	}
+}
+
+func TestAnOwnersIdentityTakesAnotherCodeOfTheSameOwner(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	ada := add(t, b, "Ada", noon)
+	if err := b.Link(t.Context(), ada, bot, "7", noon); err != nil {
+		t.Fatal(err)
+	}
+	before := must[*owner.Identity](t)(b.Identify(t.Context(), bot, "7"))
+	code := must[string](t)(b.NewCode(t.Context(), ada.ID, noon))
+	if err := redeem(t, b, code, "7", noon); err != nil {
+		t.Fatal(err)
+	}
+	err := b.Table.Write(t.Context(), table.Write{ID: "check", Ops: []table.Op{before.Unchanged(bot, "7")}})
+	if _, changed := errors.AsType[*table.ConditionError](err); !changed {
+		t.Errorf("what was read before still counts: %v", err)
 	}
 }
 

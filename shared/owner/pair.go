@@ -47,7 +47,8 @@ func (b *Book) NewCode(ctx context.Context, owner id.Owner, now time.Time) (stri
 }
 
 // Redeem reads a code and returns the operations that use it up and make the identity the owner's, for the caller to
-// commit with its answer. ErrNoCode if the code is unknown, used or too old.
+// commit with its answer. ErrNoCode if the code is unknown, used or too old; ErrPaired if it is good and the identity is
+// another owner's, who keeps it: whoever holds a code must not be able to take a chat away.
 func (b *Book) Redeem(ctx context.Context, code, connection, external string, now time.Time) (Identity, []table.Op, error) {
 	item, err := b.Table.Get(ctx, codeKey(code))
 	if err != nil {
@@ -61,11 +62,14 @@ func (b *Book) Redeem(ctx context.Context, code, connection, external string, no
 	if item == nil || !now.Before(s.Expires) {
 		return Identity{}, nil, ErrNoCode
 	}
-	active, err := b.ActiveThread(ctx, s.Owner)
+	before, err := b.Identify(ctx, connection, external)
 	if err != nil {
 		return Identity{}, nil, err
 	}
-	before, err := b.Identify(ctx, connection, external)
+	if before != nil && before.Owner != s.Owner {
+		return Identity{}, nil, ErrPaired
+	}
+	active, err := b.ActiveThread(ctx, s.Owner)
 	if err != nil {
 		return Identity{}, nil, err
 	}
