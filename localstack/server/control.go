@@ -36,6 +36,8 @@ type control struct {
 const (
 	controlFile = "control.json"
 	pairPath    = "/control/pair"
+	// founder is the name of the first owner.
+	founder = "owner"
 	// maxCodes bounds how many codes are made at once.
 	maxCodes = 10_000
 	// codesAtOnce is how many are made side by side, so that they share the store's commits.
@@ -106,14 +108,9 @@ func makeCodes(ctx context.Context, book *owner.Book, p Pairing) ([]string, erro
 	if p.Count < 1 || p.Count > maxCodes {
 		return nil, fmt.Errorf("the number of codes is %d and must be from 1 to %d", p.Count, maxCodes)
 	}
-	first, ok, err := book.First(ctx)
+	first, err := book.Found(ctx, founder, time.Now())
 	if err != nil {
 		return nil, err
-	}
-	if !ok {
-		if first, err = book.Add(ctx, "owner", time.Now()); err != nil {
-			return nil, err
-		}
 	}
 	codes := make([]string, p.Count)
 	group, ctx := errgroup.WithContext(ctx)

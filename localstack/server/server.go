@@ -160,10 +160,7 @@ func (s *Server) channel(connection string) (channel.Channel, bool) {
 
 // firstOwner is whose page it is; the first start makes one.
 func (s *Server) firstOwner(ctx context.Context) (owner.Owner, error) {
-	o, ok, err := s.book.First(ctx)
-	if err == nil && !ok {
-		o, err = s.book.Add(ctx, "owner", time.Now())
-	}
+	o, err := s.book.Found(ctx, founder, time.Now())
 	if err != nil {
 		return owner.Owner{}, fmt.Errorf("finding the owner: %w", err)
 	}

@@ -6,6 +6,7 @@
 //	owner#<id> / profile                        JSON of Profile
 //	owner#<id> / thread                         JSON: the active thread
 //	dir / owner#<id>                            empty; lists all owners
+//	dir / first                                 JSON: the owner who was founded; put once
 //	ident#<connection>#<external ID> / -        JSON: owner and thread of a paired identity
 //	pair#<hash of the code> / -                 JSON: owner and end of a one-time code; gone once used
 package owner
@@ -64,6 +65,12 @@ type activeThread struct {
 
 const dirPartition = "dir"
 
+var firstKey = table.Key{Partition: dirPartition, Sort: "first"}
+
+type founded struct {
+	Owner id.Owner `json:"owner"`
+}
+
 func ownerKey(owner id.Owner, sort string) table.Key {
 	return table.Key{Partition: "owner#" + string(owner), Sort: sort}
 }
@@ -75,27 +82,63 @@ func IdentityKey(connection, external string) table.Key {
 
 // Add makes an owner with an active thread, in one write.
 func (b *Book) Add(ctx context.Context, name string, now time.Time) (Owner, error) {
-	o := Owner{ID: id.Owner(b.IDs.New(now)), Name: name, Thread: id.Thread(b.IDs.New(now))}
-	head := thread.Head{ID: o.Thread, Owner: o.ID, Status: thread.Active}
-	err := table.Apply(ctx, b.Table, table.Write{ID: b.IDs.New(now), Ops: []table.Op{
-		table.Put(ownerKey(o.ID, "profile"), table.Encode(Profile{Name: name, Created: now}), table.Absent()),
-		table.Put(ownerKey(o.ID, "thread"), table.Encode(activeThread{o.Thread}), table.Absent()),
-		table.Put(table.Key{Partition: dirPartition, Sort: "owner#" + string(o.ID)}, []byte("{}"), table.Absent()),
-		head.Put(),
-	}})
+	o := b.draft(name, now)
+	if err := table.Apply(ctx, b.Table, table.Write{ID: b.IDs.New(now), Ops: o.add(now)}); err != nil {
+		return Owner{}, fmt.Errorf("adding owner %q: %w", name, err)
+	}
+	return o, nil
+}
+
+// Found returns the first owner, and adds one of that name if there is none. However many do so at once, one is added.
+func (b *Book) Found(ctx context.Context, name string, now time.Time) (Owner, error) {
+	first, ok, err := b.First(ctx)
+	if err != nil || ok {
+		return first, err
+	}
+	o := b.draft(name, now)
+	ops := append(o.add(now), table.Put(firstKey, table.Encode(founded{o.ID}), table.Absent()))
+	err = table.Apply(ctx, b.Table, table.Write{ID: b.IDs.New(now), Ops: ops})
+	if _, lost := errors.AsType[*table.ConditionError](err); lost { // someone was quicker
+		if first, ok, err = b.First(ctx); ok || err != nil {
+			return first, err
+		}
+	}
 	if err != nil {
 		return Owner{}, fmt.Errorf("adding owner %q: %w", name, err)
 	}
 	return o, nil
 }
 
-// First returns the owner who was added first; false if there is none.
-func (b *Book) First(ctx context.Context) (Owner, bool, error) {
-	page, err := b.Table.Scan(ctx, table.Query{Partition: dirPartition, Prefix: "owner#", Limit: 1})
-	if err != nil || len(page.Items) == 0 {
-		return Owner{}, false, err
+func (b *Book) draft(name string, now time.Time) Owner {
+	return Owner{ID: id.Owner(b.IDs.New(now)), Name: name, Thread: id.Thread(b.IDs.New(now))}
+}
+
+// add lists the operations that add the owner.
+func (o Owner) add(now time.Time) []table.Op {
+	return []table.Op{
+		table.Put(ownerKey(o.ID, "profile"), table.Encode(Profile{Name: o.Name, Created: now}), table.Absent()),
+		table.Put(ownerKey(o.ID, "thread"), table.Encode(activeThread{o.Thread}), table.Absent()),
+		table.Put(table.Key{Partition: dirPartition, Sort: "owner#" + string(o.ID)}, []byte("{}"), table.Absent()),
+		thread.Head{ID: o.Thread, Owner: o.ID, Status: thread.Active}.Put(),
 	}
-	o, err := b.Get(ctx, id.Owner(strings.TrimPrefix(page.Items[0].Key.Sort, "owner#")))
+}
+
+// First returns the owner who was founded or, where nobody was, who was added first; false if there is none.
+func (b *Book) First(ctx context.Context) (Owner, bool, error) {
+	page, err := b.Table.Scan(ctx, table.Query{Partition: dirPartition, Limit: 1})
+	if err != nil {
+		return Owner{}, false, fmt.Errorf("finding the first owner: %w", err)
+	}
+	if len(page.Items) == 0 {
+		return Owner{}, false, nil
+	}
+	first := founded{id.Owner(strings.TrimPrefix(page.Items[0].Key.Sort, "owner#"))}
+	if page.Items[0].Key == firstKey { // it sorts before all owners
+		if _, err := table.Decode(&page.Items[0], &first); err != nil {
+			return Owner{}, false, err
+		}
+	}
+	o, err := b.Get(ctx, first.Owner)
 	return o, err == nil, err
 }
 

@@ -69,6 +69,40 @@ func TestAnAddedOwnerIsFoundWithAnActiveThread(t *testing.T) {
 	}
 }
 
+func TestOfManyWhoFoundTheFirstOwnerAtOnceOneDoes(t *testing.T) {
+	t.Parallel()
+	store := new(tabletest.Fake)
+	b := &owner.Book{Table: store, IDs: new(id.Source)}
+	quicker, raced := owner.Owner{}, false
+	store.Fault = func(c tabletest.Call) tabletest.Fault {
+		if raced || c.Method != tabletest.MethodScan {
+			return tabletest.Fault{}
+		}
+		raced = true
+		return tabletest.Fault{While: func() { quicker = must[owner.Owner](t)(b.Found(t.Context(), "Ada", noon)) }}
+	}
+	slower := must[owner.Owner](t)(b.Found(t.Context(), "Bea", noon))
+	again := must[owner.Owner](t)(b.Found(t.Context(), "Cleo", noon))
+	if diff := cmp.Diff([]owner.Owner{quicker, quicker}, []owner.Owner{slower, again}); diff != "" || quicker.Name != "Ada" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+	page := must[table.Page](t)(store.Scan(t.Context(), table.Query{Partition: "dir", Prefix: "owner#"}))
+	if len(page.Items) != 1 {
+		t.Errorf("there are %d owners, want one", len(page.Items))
+	}
+}
+
+// An owner who is added later by a machine whose clock is behind must not become the first.
+func TestTheFoundedOwnerStaysTheFirst(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	ada := must[owner.Owner](t)(b.Found(t.Context(), "Ada", noon))
+	add(t, b, "Bea", noon.Add(-time.Hour))
+	if first, _, err := b.First(t.Context()); err != nil || first != ada {
+		t.Errorf("the first is %+v, %v", first, err)
+	}
+}
+
 func TestAnOwnerWhoIsNotThere(t *testing.T) {
 	t.Parallel()
 	if _, err := newBook().Get(t.Context(), "nobody"); !errors.Is(err, thread.ErrNotFound) {
