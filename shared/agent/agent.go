@@ -47,6 +47,10 @@ func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 			return failed(ctx, err)
 		}
 		calls := requested(answer)
+		if cutOff(answer) {
+			add(run, transcript.Results, notStarted(calls))
+			calls = nil
+		}
 		if len(calls) == 0 {
 			return turn.Ending{Status: turn.Succeeded, Text: reply(answer), From: thread.Agent}, nil
 		}
@@ -59,7 +63,7 @@ func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 		if err != nil {
 			return failed(ctx, err)
 		}
-		run.Log().Append(transcript.Entry{Kind: transcript.Results, Turn: run.Turn().ID, Blocks: blocks(results)})
+		add(run, transcript.Results, blocks(results))
 		if err := run.Checkpoint(ctx, time.Now()); err != nil {
 			return turn.Ending{}, err
 		}
@@ -81,16 +85,11 @@ func (a *Agent) open(ctx context.Context, run *turn.Run) error {
 	if err != nil {
 		return err
 	}
-	log, t := run.Log(), run.Turn()
-	add := func(kind transcript.Kind, b []model.Block) {
-		log.Append(transcript.Entry{Kind: kind, Turn: t.ID, Blocks: b})
-	}
+	log := run.Log()
 	if damaged {
-		add(transcript.Note, []model.Block{{Text: prompt.Restarted}})
+		add(run, transcript.Note, []model.Block{{Text: prompt.Restarted}})
 	}
-	if missing := transcript.Orphans(log.Entries()); len(missing) > 0 {
-		add(transcript.Results, missing)
-	}
+	add(run, transcript.Results, transcript.Orphans(log.Entries()))
 	for _, f := range run.Previous() {
 		unheard, err := a.unheard(ctx, run, f)
 		if err != nil {
@@ -100,10 +99,17 @@ func (a *Agent) open(ctx context.Context, run *turn.Run) error {
 			said := []model.Block{{Text: unheard}}
 			log.Append(transcript.Entry{Kind: transcript.Owner, Turn: f.Turn, Blocks: said})
 		}
-		add(transcript.Note, prompt.Failed(*f))
+		add(run, transcript.Note, prompt.Failed(*f))
 	}
-	add(transcript.Owner, prompt.Said(run.Input()))
+	add(run, transcript.Owner, prompt.Said(run.Input()))
 	return nil
+}
+
+// add appends to the transcript, for the running turn, what is not empty.
+func add(run *turn.Run, kind transcript.Kind, b []model.Block) {
+	if len(b) > 0 {
+		run.Log().Append(transcript.Entry{Kind: kind, Turn: run.Turn().ID, Blocks: b})
+	}
 }
 
 // unheard is the owner's message that a failed turn should have answered, if the transcript does not have it.
@@ -132,7 +138,7 @@ func (a *Agent) ask(ctx context.Context, run *turn.Run) (model.Response, error) 
 		return model.Response{}, err
 	}
 	run.Count(answer.Usage)
-	run.Log().Append(transcript.Entry{Kind: transcript.Assistant, Turn: t.ID, Blocks: answer.Blocks})
+	add(run, transcript.Assistant, answer.Blocks)
 	return answer, nil
 }
 
@@ -160,6 +166,21 @@ func requested(r model.Response) []model.ToolCall {
 		}
 	}
 	return calls
+}
+
+// cutOff reports whether an answer ended before the model meant it to. What it asks for is not run: the arguments may
+// be half of what they were to be, and calls that were to follow are missing.
+func cutOff(r model.Response) bool { return r.Stop == model.StopLength || r.Stop == model.StopRefused }
+
+// notStarted answers the calls of such an answer.
+func notStarted(calls []model.ToolCall) []model.Block {
+	results := make([]model.ToolResult, len(calls))
+	for i, c := range calls {
+		results[i] = model.ToolResult{
+			CallID: c.ID, IsError: true, Text: "Not started: the answer that asked for this was cut off, and nothing of it was run.",
+		}
+	}
+	return blocks(results)
 }
 
 func blocks(results []model.ToolResult) []model.Block {

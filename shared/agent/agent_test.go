@@ -456,6 +456,30 @@ func TestAnAnswerThatSaysNothingIsNotSilence(t *testing.T) {
 	}
 }
 
+func TestNothingOfAnAnswerThatWasCutOffIsRun(t *testing.T) {
+	t.Parallel()
+	for stop, want := range map[model.StopReason]string{
+		model.StopLength: "The answer was cut off", model.StopRefused: "The model declined",
+	} {
+		w := newWorld(t, nil, say("hi"))
+		w.answers[0] = func(ctx context.Context, show func(model.Delta)) (model.Response, error) {
+			r, err := call("echo", `{"n":1}`, `{"_invalid":"{\"n\":"}`)(ctx, show)
+			r.Stop = stop
+			return r, err
+		}
+		w.Tools[0].Run = func(context.Context, tool.Call) (tool.Result, error) {
+			t.Errorf("%s: a call was made", stop)
+			return tool.Result{}, nil
+		}
+		if ending := w.turn("go"); len(w.requests) != 1 || !strings.Contains(ending.Text, want) {
+			t.Errorf("%s: after %d requests the owner reads %q, want %q", stop, len(w.requests), ending.Text, want)
+		}
+		w.turn("and?")
+		const not = "Not started: the answer that asked for this was cut off, and nothing of it was run."
+		w.read("user: go", `call echo {"n":1}`, `call echo {"_invalid":"{\"n\":"}`, "result call-0 "+not, "result call-1 "+not, "user: and?")
+	}
+}
+
 func TestWhatTheModelWritesIsShownAsItWritesIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(ctx context.Context, show func(model.Delta)) (model.Response, error) {

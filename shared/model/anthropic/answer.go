@@ -139,7 +139,10 @@ func (a *answer) response() (model.Response, error) {
 	}
 	r := model.Response{Stop: stopReason(a.stop), Usage: a.usage}
 	said, calls := false, false
-	for _, b := range a.blocks {
+	for i, b := range a.blocks {
+		if b.kind == "tool_use" && !b.done && r.Stop != model.StopLength && r.Stop != model.StopRefused {
+			return model.Response{}, a.disorder("block %d never ended", i)
+		}
 		out, ok := b.block()
 		if !ok {
 			continue
@@ -162,18 +165,26 @@ func (a *answer) settle(r model.Response, said, calls bool) (model.Response, err
 	case r.Stop == model.StopRefused:
 		r.Blocks = append(r.Blocks, model.Block{Text: "(The provider's safety system ended this answer.)"})
 		return r, nil
-	case r.Stop == model.StopLength && len(r.Blocks) > 0:
-		return r, nil // it spent its tokens on thinking
+	case r.Stop == model.StopLength: // it spent its tokens on thinking, or on a call that never was whole
+		if len(r.Blocks) == 0 {
+			r.Blocks = append(r.Blocks, model.Block{Text: "(The model ran out of tokens before it said anything.)"})
+		}
+		return r, nil
 	}
 	return model.Response{}, a.client.Temporary("the answer is empty")
 }
 
-// block makes the finished block ours; false for one that is empty or of a kind that was not asked for.
+// block makes the block ours; false for one that is empty or of a kind that was not asked for, or that was cut off and is
+// of no use as half of it: a call's arguments, a thought without its signature.
 func (b *block) block() (model.Block, bool) {
 	text := b.text.String()
-	switch b.kind {
-	case "text":
+	if b.kind == "text" {
 		return model.Block{Text: text}, text != ""
+	}
+	if !b.done {
+		return model.Block{}, false
+	}
+	switch b.kind {
 	case "thinking":
 		t := &model.Thinking{Provider: Provider, Text: text, Signature: b.signature.String()}
 		return model.Block{Thinking: t}, true

@@ -36,7 +36,7 @@ func events(bodies ...string) roundTrip {
 	}
 	return func(r *http.Request) (*http.Response, error) {
 		h := http.Header{"Content-Type": {"text/event-stream"}}
-		return &http.Response{StatusCode: 200, Header: h, Body: io.NopCloser(strings.NewReader(b.String())), Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(strings.NewReader(b.String())), Request: r}, nil
 	}
 }
 
@@ -121,6 +121,30 @@ func TestStopReasonsAreOurs(t *testing.T) {
 	resp, err := stream(t, begin, strings.Replace(end, "end_turn", "refusal", 1), stop)
 	if err != nil || resp.Stop != model.StopRefused || len(resp.Blocks) != 1 {
 		t.Errorf("an empty refusal: got %+v, %v", resp, err)
+	}
+}
+
+func TestACallThatNeverWasWholeIsNotHandedOut(t *testing.T) {
+	t.Parallel()
+	half := []string{
+		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t1","name":"a","input":{}}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{}"}}`,
+	}
+	for reason, want := range map[string]model.StopReason{"max_tokens": model.StopLength, "refusal": model.StopRefused} {
+		bodies := append(append([]string{begin}, text("hi")...), half...)
+		resp, err := stream(t, append(bodies, strings.Replace(end, "end_turn", reason, 1), stop)...)
+		if diff := cmp.Diff([]model.Block{{Text: "hi"}}, resp.Blocks); err != nil || resp.Stop != want || diff != "" {
+			t.Errorf("%s: stop %q, error %v, blocks (-want +got):\n%s", reason, resp.Stop, err, diff)
+		}
+	}
+	alone := []string{begin, strings.Replace(half[0], `"index":1`, `"index":0`, 1), strings.Replace(end, "end_turn", "max_tokens", 1), stop}
+	if resp, err := stream(t, alone...); err != nil || resp.Stop != model.StopLength || len(resp.Blocks) != 1 || resp.Blocks[0].Text == "" {
+		t.Errorf("alone: got %+v, %v, want words that say so", resp, err)
+	}
+	alone[2] = strings.Replace(end, "end_turn", "tool_use", 1)
+	_, err := stream(t, alone...)
+	if e, ok := errors.AsType[*model.Error](err); !ok || e.Kind != model.ErrorTemporary {
+		t.Errorf("one that the model meant to finish: got %v, want a temporary error", err)
 	}
 }
 

@@ -30,6 +30,9 @@ type call struct {
 	arguments strings.Builder
 }
 
+// half reports whether the arguments, in an answer that was cut off, can't be whole. Nothing in the stream says so.
+func (c *call) half() bool { return !json.Valid([]byte(c.arguments.String())) }
+
 func (a *answer) add(c sdk.ChatCompletionChunk) {
 	if c.JSON.Usage.Valid() {
 		a.usage = usage(c.Usage)
@@ -135,6 +138,9 @@ func (a *answer) response() (model.Response, error) {
 	}
 	if strings.TrimSpace(text) != "" {
 		r.Blocks = append(r.Blocks, model.Block{Text: text})
+	}
+	if r.Stop == model.StopLength || r.Stop == model.StopRefused {
+		a.calls = slices.DeleteFunc(a.calls, (*call).half)
 	}
 	r.Blocks = append(r.Blocks, a.callBlocks()...)
 	switch {
