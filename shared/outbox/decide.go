@@ -2,12 +2,9 @@ package outbox
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/fault"
-	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 )
@@ -35,8 +32,7 @@ const (
 )
 
 func decide(r Row, now time.Time) move {
-	at, _ := r.split()
-	late := r.Tries > 0 && now.Sub(at) > patience
+	late := r.Tries > 0 && now.Sub(r.At) > patience
 	switch {
 	case now.Before(r.After):
 		return wait
@@ -96,9 +92,8 @@ func (r Row) settle(state thread.State, reason string) []table.Op {
 
 // told is the message as it stands in its thread afterwards.
 func (r Row) told(state thread.State, reason string) thread.Message {
-	at, message := r.split()
 	return thread.Message{
-		ID: message, At: at, From: r.From, Text: r.Text, Via: r.Route.Connection, Turn: r.Turn, State: state,
+		ID: r.ID, At: r.At, From: r.From, Text: r.Text, Via: r.Route.Connection, Turn: r.Turn, State: state,
 		Error: reason, External: r.Sent,
 	}
 }
@@ -107,21 +102,12 @@ func (r Row) told(state thread.State, reason string) thread.Message {
 const maxRefs = 80
 
 func (r Row) refer(external string) table.Op {
-	return table.Put(refKey(r.Route.Key(), external), table.Encode(Ref{r.Thread, r.Session, r.Turn}), table.Absent())
+	value := table.Encode(Ref{r.Thread, r.Session, r.Turn})
+	return table.PutExpiring(refKey(r.Route.Key(), external), value, table.Absent(), r.At.Add(refTerm))
 }
 
 const refPrefix = "ref#"
 
 func refKey(conversation, external string) table.Key {
 	return table.Key{Partition: refPrefix + conversation + "#" + external, Sort: "-"}
-}
-
-// split reads time and message from the row's key, which Enqueue made.
-func (r Row) split() (time.Time, id.Message) {
-	at, message, _ := strings.Cut(strings.TrimPrefix(r.Sort, rowsPrefix), "#")
-	us, err := strconv.ParseInt(at, 10, 64)
-	if err != nil {
-		panic("a row's key is made by Enqueue: " + err.Error())
-	}
-	return time.UnixMicro(us), id.Message(message)
 }

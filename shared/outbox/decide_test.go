@@ -21,14 +21,14 @@ var noon = time.UnixMilli(1_900_000_000_000)
 func rowAt(at time.Time) Row {
 	return Row{
 		Thread: "t", Message: "m#1", Route: channel.Route{Connection: "telegram-1", Conversation: "7"}, Text: "hello",
-		Session: "s", Turn: "u", Sort: fmt.Sprintf("o#%016d#m", at.UnixMicro()), Revision: "row",
+		Session: "s", Turn: "u", At: at, ID: "m", Revision: "row",
 	}
 }
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	ago := func(d time.Duration, r Row) Row {
-		r.Sort = rowAt(noon.Add(-d)).Sort
+		r.At = noon.Add(-d)
 		return r
 	}
 	for name, tc := range map[string]struct {
@@ -115,12 +115,10 @@ func brief(ops []table.Op) (lines []string) {
 func TestEnqueueStoresTheMessageTheRowAndItsMark(t *testing.T) {
 	t.Parallel()
 	row := rowAt(noon)
-	row.Sort, row.Message, row.Text = "", "", ""
+	row.Message, row.Text = "", ""
 	m := thread.Message{ID: "m", At: noon, From: thread.Agent, Text: "hello", Turn: "u"}
 	key := fmt.Sprintf("%016d#m", noon.UnixMicro())
-	marked := row
-	marked.Sort = "o#" + key
-	mark := "put " + marked.mark().Key().String() + " absent"
+	mark := "put " + row.mark().Key().String() + " absent"
 	page := row
 	page.Route.Connection = channel.Web
 	stranger := row
@@ -146,7 +144,7 @@ func TestTheMessageOfARowThatIsSettledSaysWhatBecameOfIt(t *testing.T) {
 	row = row.confirm("x2").confirm("x1").confirm("x2")
 	ops := row.settle(thread.Repeated, "why")
 	if diff := cmp.Diff([]string{
-		"delete conv#telegram-1:7/" + row.Sort + " at marked",
+		"delete conv#telegram-1:7/" + row.sort() + " at marked",
 		"delete " + row.mark().Key().String() + " blind",
 		fmt.Sprintf("put thread#t/m#%016d#m at row", noon.UnixMicro()),
 		"put ref#telegram-1:7#x1/- absent",
@@ -168,6 +166,9 @@ func TestTheMessageOfARowThatIsSettledSaysWhatBecameOfIt(t *testing.T) {
 	var ref Ref
 	if err := json.Unmarshal(ops[3].Value, &ref); err != nil || ref != (Ref{"t", "s", "u"}) {
 		t.Errorf("a reply belongs to %+v, %v", ref, err)
+	}
+	if got := ops[3].Expires.Sub(noon); got != refTerm {
+		t.Errorf("what a reply belongs to is kept for %v", got)
 	}
 }
 

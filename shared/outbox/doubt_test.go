@@ -12,7 +12,7 @@ import (
 func TestPuttingOffARepeatKeepsItsDoubt(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMicro(1_000_000)
-	row := Row{Sort: "o#0000000001000000#m"}.begin() // nobody heard what became of it
+	row := Row{At: now, ID: "m"}.begin() // nobody heard what became of it
 	row = row.begin().postpone(fault.Verdict{Action: fault.Retry, After: time.Second}, now)
 	if got := decide(row, now); got != wait {
 		t.Errorf("before the wait is over: move %d, want %d", got, wait)

@@ -8,11 +8,13 @@
 //
 //	conv#<route> / o#<time>#<message>    JSON of Row: a message to send; gone once settled
 //	conv#<route> / head                  JSON of Head: who is sending in this conversation, until when
-//	ref#<connection>#<external ID> / -   JSON of Ref: what a reply to a sent message belongs to
+//	ref#<route>#<external ID> / -        JSON of Ref: what a reply to a sent message belongs to; kept 90 days
 package outbox
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
@@ -39,7 +41,8 @@ type Row struct {
 	Tries   int            `json:"tries,omitempty"`   // how often sending was put off
 	Born    table.Revision `json:"born,omitempty"`    // of the message in the thread; "" as long as it is the row's own
 
-	Sort     string         `json:"-"`
+	At       time.Time      `json:"-"` // when the message stands in its thread, to the microsecond; with ID, the row's place
+	ID       id.Message     `json:"-"`
 	Revision table.Revision `json:"-"`
 }
 
@@ -53,6 +56,9 @@ type Ref struct {
 // rowsPrefix begins the sort keys of rows.
 const rowsPrefix = "o#"
 
+// refTerm is how long it is known what a reply to a message belongs to.
+const refTerm = 90 * 24 * time.Hour
+
 // firstLook is when the reaper asks what became of a message that nobody confirmed.
 const firstLook = 30 * time.Second
 
@@ -60,17 +66,37 @@ const firstLook = 30 * time.Second
 func Partition(conversation string) string { return "conv#" + conversation }
 
 func (r Row) key() table.Key {
-	return table.Key{Partition: Partition(r.Route.Key()), Sort: r.Sort}
+	return table.Key{Partition: Partition(r.Route.Key()), Sort: r.sort()}
+}
+
+func (r Row) sort() string { return fmt.Sprintf("%s%016d#%s", rowsPrefix, r.At.UnixMicro(), r.ID) }
+
+// readRow decodes a row and its place. A record that Enqueue can't have put is an error.
+func readRow(item *table.Item) (Row, error) {
+	var r Row
+	var err error
+	if r.Revision, err = table.Decode(item, &r); err != nil {
+		return Row{}, err
+	}
+	at, name, _ := strings.Cut(strings.TrimPrefix(item.Key.Sort, rowsPrefix), "#")
+	us, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return Row{}, fmt.Errorf("decoding the key of %s: %w", item.Key, err)
+	}
+	r.At, r.ID = time.UnixMicro(us), id.Message(name)
+	if r.key() != item.Key {
+		return Row{}, fmt.Errorf("decoding the key of %s: it should be %s", item.Key, r.key())
+	}
+	return r, nil
 }
 
 func (r Row) put(c table.Cond) table.Op { return table.Put(r.key(), table.Encode(r), c) }
 
 // mark is the row's due mark, as put with it.
 func (r Row) mark() due.Mark {
-	at, message := r.split()
 	return due.Mark{
-		At: at.Add(firstLook), Kind: due.Send, Subject: string(message), Conversation: r.Route.Key(),
-		Record: r.Sort, Thread: r.Thread,
+		At: r.At.Add(firstLook), Kind: due.Send, Subject: string(r.ID), Conversation: r.Route.Key(),
+		Record: r.sort(), Thread: r.Thread,
 	}
 }
 
@@ -83,8 +109,7 @@ func Enqueue(r Row, m thread.Message) []table.Op {
 		return []table.Op{m.Put(r.Thread, table.Absent())}
 	}
 	m.State = thread.Pending
-	r.Sort = fmt.Sprintf("%s%016d#%s", rowsPrefix, m.At.UnixMicro(), m.ID)
-	r.From, r.Text = m.From, m.Text
+	r.At, r.ID, r.From, r.Text = m.At, m.ID, m.From, m.Text
 	if r.Thread == "" {
 		return []table.Op{r.put(table.Absent()), r.mark().Put()}
 	}

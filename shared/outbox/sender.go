@@ -141,8 +141,8 @@ func (f *flush) look(ctx context.Context) (h head, rows []Row, err error) {
 			}
 			continue
 		}
-		row := Row{Sort: item.Key.Sort}
-		if row.Revision, err = table.Decode(item, &row); err != nil {
+		row, err := readRow(item)
+		if err != nil {
 			return h, nil, err
 		}
 		rows = append(rows, row)

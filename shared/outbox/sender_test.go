@@ -503,3 +503,18 @@ func TestEveryRowHasADueMarkUntilItIsSettled(t *testing.T) {
 		}
 	})
 }
+
+// A record that something else put there, or that was damaged, must not end the process.
+func TestARowWhoseKeyIsDamagedIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, sort := range []string{"o#", "o#x#m", "o#12#m", "p#0000000000000012#m", "o#0000000000000012"} {
+		d := newDesk(t)
+		key := table.Key{Partition: Partition(route.Key()), Sort: sort}
+		d.must(d.store.Write(t.Context(), table.Write{ID: "w", Ops: []table.Op{
+			table.Put(key, table.Encode(Row{Route: route, Text: "a"}), table.Absent()),
+		}}))
+		if _, err := d.sender().Flush(t.Context(), route.Key()); err == nil || !strings.Contains(err.Error(), "decoding the key") {
+			t.Errorf("%s: got %v", sort, err)
+		}
+	}
+}
