@@ -9,7 +9,7 @@ import (
 // layers lists our packages bottom up: one imports what is in its own layer or below. "x/..." is everything below x; the
 // longest name that fits a package counts.
 var layers = [][]string{
-	{"shared/fault", "shared/id"},
+	{"shared/fault", "shared/id", "shared/pause"},
 	{ // seams
 		"shared/table", "shared/blob", "shared/queue", "shared/secret", "shared/model", "shared/channel", "shared/live",
 	},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 // Patience of Ensure and Fetch. A store that stays away longer is the caller's problem.
@@ -32,19 +34,12 @@ func Fetch(ctx context.Context, b Blob, name string) (body []byte, err error) {
 }
 
 func patiently(ctx context.Context, try func() error) error {
-	pause := firstPause
+	rest := firstPause
 	for attempt := 1; ; attempt++ {
 		err := try()
-		if !errors.Is(err, ErrRefused) || attempt == attempts {
+		if !errors.Is(err, ErrRefused) || attempt == attempts || !pause.For(ctx, rest) {
 			return err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		case <-timer.C:
-		}
-		pause *= 2
+		rest *= 2
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 // maxRetryAfter bounds the wait that a server can ask for: an owner who waits sees an error rather than a long silence.
@@ -31,8 +33,8 @@ func (r retrier) Stream(ctx context.Context, req Request, show func(Delta)) (Res
 		if shown {
 			show(Delta{Kind: DeltaRestart})
 		}
-		if err := sleep(ctx, wait); err != nil {
-			return Response{}, err
+		if !pause.For(ctx, wait) {
+			return Response{}, ctx.Err()
 		}
 	}
 }
@@ -55,15 +57,4 @@ func retryWait(err error, attempt int) (time.Duration, bool) {
 		return 0, false
 	}
 	return max(retryWaits[attempt], min(e.RetryAfter, maxRetryAfter)), true
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

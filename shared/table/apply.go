@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 // Patience of Apply. A store that stays away longer is the caller's problem.
@@ -22,7 +24,7 @@ const (
 // back as a *ConditionError: the caller reloads, as for any lost race, and finds its own deed in the records.
 func Apply(ctx context.Context, t Table, w Write) error {
 	unknown := false
-	pause := applyPause
+	rest := applyPause
 	for attempt := 1; ; attempt++ {
 		err := t.Write(ctx, w)
 		var failed *ConditionError
@@ -33,26 +35,22 @@ func Apply(ctx context.Context, t Table, w Write) error {
 			return err
 		}
 		unknown = unknown || errors.Is(err, ErrUnknown)
-		if attempt == applyAttempts || !sleep(ctx, spread(w.ID, attempt, pause)) {
+		if attempt == applyAttempts || !pause.For(ctx, spread(w.ID, attempt, rest)) {
 			if unknown && !errors.Is(err, ErrUnknown) {
 				return errors.Join(ErrUnknown, err)
 			}
 			return err
 		}
-		pause *= 2
+		rest *= 2
 	}
 }
 
-// spread keeps writers that collided from coming back in step. It depends on the write alone, so that a run can be
-// repeated.
-func spread(id string, attempt int, pause time.Duration) time.Duration {
+// Pause waits before another attempt, from a half to one and a half of d, so that those who collided don't come back in
+// step. How long depends on the arguments alone, so that a run can be repeated. It reports whether the context allowed it.
+func Pause(ctx context.Context, id string, attempt int, d time.Duration) bool {
 	h := fnv.New32a()
 	fmt.Fprint(h, id, attempt)
-	return pause/2 + pause*time.Duration(h.Sum32()%1000)/1000
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(d/2 + d*time.Duration(h.Sum32()%1000)/1000)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/bobbin-agent/bobbin/shared/pause"
 	"github.com/bobbin-agent/bobbin/shared/table"
 )
 
@@ -39,7 +39,7 @@ func (t *Table) Write(ctx context.Context, w table.Write) error {
 	}
 	for attempt := 0; ; attempt++ {
 		err, busy := outcome(w, once(ctx, w, send))
-		if !busy || attempt == busyAttempts-1 || !pause(ctx, busyPause<<attempt) {
+		if !busy || attempt == busyAttempts-1 || !pause.UpTo(ctx, busyPause<<attempt) {
 			return err
 		}
 	}
@@ -54,18 +54,6 @@ func once(ctx context.Context, w table.Write, send func(context.Context, table.W
 	ctx, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
 	return send(ctx, w)
-}
-
-// pause waits a random part of most, so that writers who met do not meet again; false when the context ends first.
-func pause(ctx context.Context, most time.Duration) bool {
-	timer := time.NewTimer(rand.N(most) + 1) //nolint:gosec // any spread will do
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 func noRetry(o *sdk.Options) { o.Retryer = aws.NopRetryer{} }

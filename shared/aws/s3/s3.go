@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/bobbin-agent/bobbin/shared/blob"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 // Patience with another upload of the same name under way: about half a second in all.
@@ -68,21 +68,9 @@ func (b *Blob) Put(ctx context.Context, name string, body []byte) error {
 			return nil
 		case status(err) == http.StatusPreconditionFailed:
 			return fmt.Errorf("putting %s: %w", name, blob.ErrExists)
-		case status(err) != http.StatusConflict || attempt == conflictAttempts-1 || !pause(ctx, conflictPause<<attempt):
+		case status(err) != http.StatusConflict || attempt == conflictAttempts-1 || !pause.UpTo(ctx, conflictPause<<attempt):
 			return fmt.Errorf("putting %s: %w: %w", name, blob.ErrRefused, err)
 		}
-	}
-}
-
-// pause waits a random part of most; false when the context ends first.
-func pause(ctx context.Context, most time.Duration) bool {
-	timer := time.NewTimer(rand.N(most) + 1) //nolint:gosec // any spread will do
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -17,11 +16,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 const (
 	attempts       = 3                      // of one call, as the SDK makes them
-	pause          = 100 * time.Millisecond // between the first two; doubled, and spread over that
+	firstPause     = 100 * time.Millisecond // between the first two; doubled, and spread over that
 	maxAnswerBytes = 64 << 10               // a parameter holds 8 KB at most
 )
 
@@ -66,7 +67,7 @@ func (c *client) parameter(ctx context.Context, name string) (string, error) {
 	}
 	for attempt := 1; ; attempt++ {
 		value, err := c.call(ctx, body)
-		if err == nil || attempt == attempts || !passing(err) || !rest(ctx, pause<<(attempt-1)) {
+		if err == nil || attempt == attempts || !passing(err) || !pause.UpTo(ctx, firstPause<<(attempt-1)) {
 			return value, err
 		}
 	}
@@ -141,16 +142,4 @@ func passing(err error) bool {
 	e, answered := errors.AsType[*refused](err)
 	return !answered || e.status >= http.StatusInternalServerError || e.status == http.StatusTooManyRequests ||
 		e.kind == "ThrottlingException"
-}
-
-// rest waits up to d; false when the context ends.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(rand.N(d)) //nolint:gosec // spreads callers, guards nothing
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/blob"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 // Method is one of the calls of an object store.
@@ -109,17 +110,10 @@ func (f *Fake) begin(c Call) Fault {
 
 // pass lets the time of the call go by; it returns early, with the reason, when the context ends.
 func (f Fault) pass(ctx context.Context) error {
-	if f.Slow <= 0 {
+	if !pause.For(ctx, f.Slow) {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(f.Slow)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
 // read is the whole of a fault on a call that changes nothing.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/fault"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 // Rate is how many messages a second may be sent. In each field 0 is Telegram's own limit and a negative number is none,
@@ -69,17 +70,10 @@ func (p *Pace) Wait(ctx context.Context, chat int64) error {
 	if !ok {
 		return fault.RetryAfter(wait, errPaced)
 	}
-	if wait <= 0 {
+	if !pause.For(ctx, wait) {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
 // Gate lets nothing through to the chat for a time, as a 429 asks.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 // run plays one step of a script and collects its answer.
@@ -65,7 +66,7 @@ func (r *run) obey(in instruction) error {
 	case think:
 		return r.think(in.text)
 	case wait:
-		return sleep(r.ctx, in.duration)
+		return r.rest(in.duration)
 	case pace:
 		r.pace = in.duration
 	case call:
@@ -111,7 +112,7 @@ func (r *run) speak(kind model.DeltaKind, text string) (string, error) {
 		if r.show != nil {
 			r.show(model.Delta{Kind: kind, Text: word})
 		}
-		if err := sleep(r.ctx, r.pace); err != nil {
+		if err := r.rest(r.pace); err != nil {
 			return "", err
 		}
 	}
@@ -148,18 +149,11 @@ func (r *run) fail(in instruction) error {
 	return &model.Error{Provider: Provider, Kind: in.kind, Message: in.text}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
+func (r *run) rest(d time.Duration) error {
+	if !pause.For(r.ctx, d) {
+		return r.ctx.Err()
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return nil
 }
 
 func (r *run) response() model.Response {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/pause"
 	"github.com/bobbin-agent/bobbin/shared/table"
 )
 
@@ -108,17 +109,10 @@ func (f Fault) pass(ctx context.Context) error {
 	if f.While != nil {
 		f.While()
 	}
-	if f.Slow <= 0 {
+	if !pause.For(ctx, f.Slow) {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(f.Slow)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
 // read is pass for a call that changes nothing.
