@@ -35,7 +35,7 @@ func Apply(ctx context.Context, t Table, w Write) error {
 			return err
 		}
 		unknown = unknown || errors.Is(err, ErrUnknown)
-		if attempt == applyAttempts || !pause.For(ctx, spread(w.ID, attempt, rest)) {
+		if attempt == applyAttempts || !pause.For(ctx, Spread(w.ID, attempt, rest)) {
 			if unknown && !errors.Is(err, ErrUnknown) {
 				return errors.Join(ErrUnknown, err)
 			}
@@ -45,19 +45,12 @@ func Apply(ctx context.Context, t Table, w Write) error {
 	}
 }
 
-// Pause waits before another attempt, from a half to one and a half of d, so that those who collided don't come back in
-// step. How long depends on the arguments alone, so that a run can be repeated. It reports whether the context allowed it.
-func Pause(ctx context.Context, id string, attempt int, d time.Duration) bool {
+// Spread returns from a half to one and a half of a pause, so that those who collided don't come back in step. It depends
+// on its arguments alone, on who pauses and for the how manyth time, so that a run can be repeated.
+func Spread(id string, attempt int, pause time.Duration) time.Duration {
 	h := fnv.New32a()
 	fmt.Fprint(h, id, attempt)
-	timer := time.NewTimer(d/2 + d*time.Duration(h.Sum32()%1000)/1000)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return pause/2 + pause*time.Duration(h.Sum32()%1000)/1000
 }
 
 // Ours reports whether a failed condition in fact shows that the write had been applied by an earlier attempt: one of
