@@ -4,11 +4,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/bobbin-agent/bobbin/shared/config"
@@ -23,16 +21,3 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-func command(ctx context.Context, args []string, env config.Lookup) error {
-	switch {
-	case len(args) == 0:
-		return run(ctx, env)
-	case args[0] == "pair":
-		return pair(ctx, args[1:], env)
-	}
-	return errors.New("usage: bobbin, or bobbin pair [-count N] [-owner NAME]; settings are in README.md")
-}
-
-// oneLine joins what went wrong into one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/bobbin-agent/bobbin/localstack/server"
@@ -16,11 +16,12 @@ func pair(ctx context.Context, args []string, env config.Lookup) error {
 	flags := flag.NewFlagSet("pair", flag.ContinueOnError)
 	count := flags.Int("count", 1, "how many codes")
 	name := flags.String("owner", "", "add an owner of this name for each code")
+	flags.SetOutput(io.Discard) // the error says it all, in one line
 	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
-		}
-		return err
+		return fmt.Errorf("%w: %s", err, usage)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("nothing is known of %q: %s", flags.Arg(0), usage)
 	}
 	codes, err := makeCodes(ctx, server.Pairing{Owner: *name, Count: *count}, env)
 	if err != nil {

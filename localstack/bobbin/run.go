@@ -37,7 +37,7 @@ func run(ctx context.Context, env config.Lookup) error {
 		return err
 	}
 	secrets := env.Secrets()
-	chosen, note, err := chooseModel(ctx, settings.Shared, secrets)
+	chosen, note, err := chooseModel(ctx, settings.Shared, secrets, provider.Detect)
 	if err != nil {
 		return err
 	}
@@ -70,9 +70,12 @@ func run(ctx context.Context, env config.Lookup) error {
 	return s.Run(ctx)
 }
 
+// detector looks for a model on this machine, as provider.Detect does.
+type detector func(context.Context, provider.Settings) (choice string)
+
 // chooseModel settles on the model that was chosen, or that the keys choose, or a local Ollama's, or the scripted one,
 // with a note for the owner if it is that for want of a better.
-func chooseModel(ctx context.Context, s config.Shared, secrets secret.Store) (provider.Settings, string, error) {
+func chooseModel(ctx context.Context, s config.Shared, secrets secret.Store, detect detector) (provider.Settings, string, error) {
 	p := provider.Settings{Choice: s.Model, URL: s.ModelURL}
 	var err, otherErr error
 	p.AnthropicKey, err = secret.Optional(ctx, secrets, config.AnthropicKey)
@@ -80,14 +83,17 @@ func chooseModel(ctx context.Context, s config.Shared, secrets secret.Store) (pr
 	if err := errors.Join(err, otherErr); err != nil {
 		return p, "", err
 	}
-	if p.Choice == "" && p.URL != "" {
+	switch {
+	case p.Choice != "":
+		return p, "", nil
+	case p.URL != "":
 		return p, "", errors.New("BOBBIN_MODEL_URL is set without BOBBIN_MODEL: " +
 			"say which model to ask there, for example BOBBIN_MODEL=openai:NAME")
 	}
-	if p.Provider() == "" {
-		p.Choice = provider.Detect(ctx, p)
+	if p.Choice = p.Default(); p.Choice == "" {
+		p.Choice = detect(ctx, p)
 	}
-	if p.Provider() == "" {
+	if p.Choice == "" {
 		p.Choice = provider.Scripted
 		return p, noModel, nil
 	}

@@ -53,7 +53,7 @@ func openControl(data, address string) (control, error) {
 		err = errors.Join(c.close(), os.WriteFile(c.file, body, 0o600))
 	}
 	if err != nil {
-		return control{}, fmt.Errorf("writing the control file: %w", err)
+		return control{}, fmt.Errorf("writing the control file: %w: set BOBBIN_DATA to a folder that can be read and written", err)
 	}
 	return c, nil
 }
@@ -78,7 +78,7 @@ type Codes struct {
 
 // Pair makes pairing codes in a data folder, by way of the server that is running on it if there is one.
 func Pair(ctx context.Context, data string, p Pairing) ([]string, error) {
-	store, err := bolt.Open(data) //nolint:contextcheck // what it cleans up outlives the caller
+	store, err := openStore(data) //nolint:contextcheck // what it cleans up outlives the caller
 	if errors.Is(err, bolt.ErrLocked) {
 		return askServer(ctx, data, p)
 	}
@@ -106,7 +106,7 @@ func (s *Server) Pair(ctx context.Context, p Pairing) ([]string, error) {
 
 func makeCodes(ctx context.Context, book *owner.Book, p Pairing) ([]string, error) {
 	if p.Count < 1 || p.Count > maxCodes {
-		return nil, fmt.Errorf("the number of codes is %d and must be from 1 to %d", p.Count, maxCodes)
+		return nil, fmt.Errorf("the number of codes, -count, is %d and must be from 1 to %d", p.Count, maxCodes)
 	}
 	first, err := book.Found(ctx, founder, time.Now())
 	if err != nil {
@@ -138,7 +138,7 @@ func makeCode(ctx context.Context, book *owner.Book, o owner.Owner, name string)
 func askServer(ctx context.Context, data string, p Pairing) ([]string, error) {
 	body, err := os.ReadFile(filepath.Join(data, controlFile)) //nolint:gosec // the operator's own folder
 	if err != nil {
-		return nil, fmt.Errorf("the folder %s is in use, and not by a Bobbin that can be asked: %w", data, err)
+		return nil, fmt.Errorf("the folder %s is in use, and not by a Bobbin that can be asked: %w: set BOBBIN_DATA to that of one, or stop what uses it", data, err)
 	}
 	var c control
 	if err := json.Unmarshal(body, &c); err != nil {

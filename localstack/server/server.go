@@ -72,18 +72,27 @@ type Server struct {
 
 // Open opens the store and the page's address. Errors are one line that says what to do.
 func Open(ctx context.Context, s Settings) (*Server, error) {
-	store, err := bolt.Open(s.Data) //nolint:contextcheck // what it cleans up outlives the caller
-	switch {
-	case errors.Is(err, bolt.ErrLocked):
+	store, err := openStore(s.Data) //nolint:contextcheck // what it cleans up outlives the caller
+	if errors.Is(err, bolt.ErrLocked) {
 		return nil, fmt.Errorf("%w: stop the Bobbin that runs on it, or set BOBBIN_DATA to another folder", err)
-	case err != nil:
-		return nil, fmt.Errorf("%w: set BOBBIN_DATA to a folder that can be read and written", err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	srv := &Server{settings: s, store: store}
 	if err := srv.open(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return srv, nil
+}
+
+// openStore opens a data folder. The error is bolt.ErrLocked, or says what to do.
+func openStore(data string) (*bolt.Store, error) {
+	store, err := bolt.Open(data)
+	if err != nil && !errors.Is(err, bolt.ErrLocked) {
+		return nil, fmt.Errorf("%w: set BOBBIN_DATA to a folder that can be read and written", err)
+	}
+	return store, err
 }
 
 func (s *Server) open(ctx context.Context) error {

@@ -24,7 +24,7 @@ type Telegram struct {
 func NewTelegram(s config.Shared, token, secret string) (*Telegram, error) {
 	client, err := telegram.NewClient(s.TelegramAPI, token)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("BOBBIN_TELEGRAM_TOKEN is wrong: %w", err) // the address has been looked at before
 	}
 	pace := telegram.NewPace(telegram.Rate{PerSecond: s.Rate.InAll, ChatPerSecond: s.Rate.PerChat})
 	return &Telegram{
@@ -59,7 +59,7 @@ func (t *Telegram) run(ctx context.Context, door telegram.Door, log *slog.Logger
 		log.WarnContext(ctx, "fetching updates", slog.Any("error", err))
 	}}
 	if err := poll.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		return err
+		return fmt.Errorf("the bot of BOBBIN_TELEGRAM_TOKEN can't be used: %w", err)
 	}
 	return nil
 }
