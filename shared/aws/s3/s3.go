@@ -29,6 +29,10 @@ const (
 	conflictPause    = 20 * time.Millisecond // at most, doubled each time
 )
 
+// callWithin bounds one call, the SDK's own retries and the reading of the answer included. S3 answers within a tenth of
+// a second, and what is kept here is small.
+const callWithin = 10 * time.Second
+
 // Blob is a blob.Blob.
 type Blob struct {
 	api    api
@@ -60,9 +64,7 @@ func (b *Blob) Put(ctx context.Context, name string, body []byte) error {
 		return err
 	}
 	for attempt := 0; ; attempt++ {
-		_, err := b.api.PutObject(ctx, &sdk.PutObjectInput{
-			Bucket: &b.bucket, Key: &name, Body: bytes.NewReader(body), IfNoneMatch: aws.String("*"),
-		})
+		err := b.put(ctx, name, body)
 		switch {
 		case err == nil:
 			return nil
@@ -72,6 +74,15 @@ func (b *Blob) Put(ctx context.Context, name string, body []byte) error {
 			return fmt.Errorf("putting %s: %w: %w", name, blob.ErrRefused, err)
 		}
 	}
+}
+
+func (b *Blob) put(ctx context.Context, name string, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	_, err := b.api.PutObject(ctx, &sdk.PutObjectInput{
+		Bucket: &b.bucket, Key: &name, Body: bytes.NewReader(body), IfNoneMatch: aws.String("*"),
+	})
+	return err
 }
 
 // Get is blob.Blob's.
@@ -97,6 +108,8 @@ func (b *Blob) get(ctx context.Context, name string, part *string) ([]byte, erro
 	if err := blob.CheckName(name); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
 	out, err := b.api.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.bucket, Key: &name, Range: part})
 	if err != nil {
 		return nil, fmt.Errorf("getting %s: %w", name, failed(err))
@@ -115,6 +128,8 @@ func (b *Blob) List(ctx context.Context, prefix, after string) (blob.Page, error
 	if after != "" {
 		input.StartAfter = &after
 	}
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
 	out, err := b.api.ListObjectsV2(ctx, input)
 	if err != nil {
 		return blob.Page{}, fmt.Errorf("listing %s: %w", prefix, failed(err))
@@ -135,6 +150,8 @@ func (b *Blob) Delete(ctx context.Context, name string) error {
 	if err := blob.CheckName(name); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
 	if _, err := b.api.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &b.bucket, Key: &name}); err != nil {
 		return fmt.Errorf("deleting %s: %w", name, failed(err))
 	}

@@ -32,10 +32,13 @@ func (q *Queue) Receive(ctx context.Context, most int) ([]queue.Delivery, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out, err := q.api.ReceiveMessage(ctx, &sdk.ReceiveMessageInput{
+	wait := patience(ctx)
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(wait)*time.Second+callWithin)
+	defer cancel()
+	out, err := q.api.ReceiveMessage(bounded, &sdk.ReceiveMessageInput{
 		QueueUrl:            &q.url,
 		MaxNumberOfMessages: 1,
-		WaitTimeSeconds:     patience(ctx),
+		WaitTimeSeconds:     wait,
 		VisibilityTimeout:   seconds(queue.Visibility),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
 			types.MessageSystemAttributeNameApproximateReceiveCount,

@@ -16,6 +16,11 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/queue"
 )
 
+// callWithin bounds one call, the SDK's own retries included; a poll may take that much longer than it waits. SQS answers
+// within milliseconds. A send that took longer is refused: it may have arrived, and can be sent again all the same, since
+// SQS takes a message with the same deduplication ID once.
+const callWithin = 5 * time.Second
+
 // Queue is a queue.Sender and a queue.Receiver.
 type Queue struct {
 	api api
@@ -45,6 +50,8 @@ func (q *Queue) Send(ctx context.Context, m queue.Message) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
 	_, err := q.api.SendMessage(ctx, &sdk.SendMessageInput{
 		QueueUrl: &q.url, MessageBody: &m.Body, MessageGroupId: &m.Group, MessageDeduplicationId: &m.Dedup,
 	})
@@ -77,6 +84,8 @@ func (l *lease) hide(ctx context.Context, doing string, d time.Duration) error {
 	if err := queue.CheckVisibility(d); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
 	_, err := l.queue.api.ChangeMessageVisibility(ctx, &sdk.ChangeMessageVisibilityInput{
 		QueueUrl: &l.queue.url, ReceiptHandle: &l.handle, VisibilityTimeout: seconds(d),
 	})
@@ -87,6 +96,8 @@ func (l *lease) hide(ctx context.Context, doing string, d time.Duration) error {
 }
 
 func (l *lease) Done(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
 	_, err := l.queue.api.DeleteMessage(ctx, &sdk.DeleteMessageInput{QueueUrl: &l.queue.url, ReceiptHandle: &l.handle})
 	if err != nil {
 		return fmt.Errorf("removing: %w", holdFailed(err))

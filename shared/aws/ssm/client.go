@@ -21,6 +21,7 @@ import (
 )
 
 const (
+	callWithin     = 5 * time.Second        // of each attempt; the Parameter Store answers within a tenth of one
 	attempts       = 3                      // of one call, as the SDK makes them
 	firstPause     = 100 * time.Millisecond // between the first two; doubled, and spread over that
 	maxAnswerBytes = 64 << 10               // a parameter holds 8 KB at most
@@ -74,6 +75,8 @@ func (c *client) parameter(ctx context.Context, name string) (string, error) {
 }
 
 func (c *client) call(ctx context.Context, body []byte) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
 	req, err := c.request(ctx, body)
 	if err != nil {
 		return "", err

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
@@ -78,6 +80,27 @@ func TestWhatMayPassIsAskedAgain(t *testing.T) {
 	if _, err := newClient(settings(base)).parameter(t.Context(), "/app/key"); err == nil || calls.Load() != attempts {
 		t.Errorf("got %v after %d calls", err, calls.Load())
 	}
+}
+
+// silent never answers.
+type silent struct{}
+
+func (silent) Do(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestAParameterStoreThatNeverAnswersIsNotWaitedForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cfg := settings("http://127.0.0.1:1")
+		cfg.HTTPClient = silent{}
+		begun := time.Now()
+		_, err := newClient(cfg).parameter(t.Context(), "/app/key")
+		if took := time.Since(begun); err == nil || took < attempts*callWithin || took > attempts*callWithin+time.Second {
+			t.Errorf("got %v after %v, want an error after three attempts of %v", err, took, callWithin)
+		}
+	})
 }
 
 func TestWhatIsRefusedIsNotAskedAgain(t *testing.T) {
