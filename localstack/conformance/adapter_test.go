@@ -36,10 +36,10 @@ func TestTable(t *testing.T) {
 
 func openTable(t *testing.T) table.Table {
 	name := unique()
-	if err := dynamo.CreateTable(t.Context(), server.cfg, name); err != nil {
+	if err := createTable(t.Context(), server.cfg, name); err != nil {
 		t.Fatal(err)
 	}
-	afterwards(t, func(ctx context.Context) error { return dynamo.DropTable(ctx, server.cfg, name) })
+	afterwards(t, func(ctx context.Context) error { return dropTable(ctx, server.cfg, name) })
 	return dynamo.New(server.cfg, name)
 }
 

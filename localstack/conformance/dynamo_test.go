@@ -1,4 +1,4 @@
-package dynamo
+package conformance
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 // createWithin bounds how long AWS takes to make a table: seconds, as a rule.
 const createWithin = 2 * time.Minute
 
-// CreateTable makes a table for this package, paid by request, and waits until it can be used. It is for tests and
-// emulators: what is deployed comes from the deployment.
-func CreateTable(ctx context.Context, cfg aws.Config, name string) error {
+// createTable makes a table as package dynamo wants it, paid by request, and waits until it can be used. What is deployed
+// comes from the stack.
+func createTable(ctx context.Context, cfg aws.Config, name string) error {
 	client := sdk.NewFromConfig(cfg)
 	_, err := client.CreateTable(ctx, &sdk.CreateTableInput{
 		TableName:   &name,
@@ -46,8 +46,8 @@ func CreateTable(ctx context.Context, cfg aws.Config, name string) error {
 	return nil
 }
 
-// DropTable deletes the table with all that it holds. It is for tests and emulators.
-func DropTable(ctx context.Context, cfg aws.Config, name string) error {
+// dropTable deletes the table with all that it holds.
+func dropTable(ctx context.Context, cfg aws.Config, name string) error {
 	if _, err := sdk.NewFromConfig(cfg).DeleteTable(ctx, &sdk.DeleteTableInput{TableName: &name}); err != nil {
 		return fmt.Errorf("deleting table %s: %w", name, err)
 	}
