@@ -20,8 +20,15 @@ const (
 	lastAgain  = 30 * time.Second
 )
 
+// grace is how long a turn under way may go on when the process is asked to end; what is not done by then is told to
+// have been interrupted.
+const grace = 3 * time.Second
+
 // work handles wake-ups, so many at once, until the context ends and those under way have ended.
 func (s *Server) work(ctx context.Context) error {
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, stop) })()
 	free := make(chan struct{}, s.settings.Workers)
 	var busy sync.WaitGroup
 	defer busy.Wait()
@@ -41,7 +48,7 @@ func (s *Server) work(ctx context.Context) error {
 			free <- struct{}{}
 			busy.Go(func() {
 				defer func() { <-free }()
-				s.handle(ctx, d)
+				s.handle(working, d)
 			})
 		}
 	}

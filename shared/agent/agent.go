@@ -191,6 +191,9 @@ func blocks(results []model.ToolResult) []model.Block {
 	return out
 }
 
+// maxReply bounds what is sent of one answer, in bytes: some 16 messages of a messenger.
+const maxReply = 64 << 10
+
 // reply is the text of a final answer.
 func reply(r model.Response) string {
 	var parts []string
@@ -200,6 +203,9 @@ func reply(r model.Response) string {
 		}
 	}
 	out := strings.Join(parts, "\n\n")
+	if len(out) > maxReply {
+		return strings.ToValidUTF8(out[:maxReply], "") + "\n\n_(The answer was longer than I can send. Say “continue” for more.)_"
+	}
 	switch {
 	case r.Stop == model.StopLength:
 		return strings.TrimSpace(out + "\n\n_(The answer was cut off: it had reached its largest length. Say “continue” for more.)_")

@@ -26,10 +26,14 @@ const (
 		"code can still be used in another chat."
 )
 
-// greet answers a stranger: one fixed reply in all time, and nothing that costs.
+// greet answers a stranger: one fixed reply in all time, and nothing that costs. When very many write at once, the rest
+// may hear it when they write again.
 func (b *Inbox) greet(ctx context.Context, now time.Time, m Message) (Receipt, error) {
 	if m.Route.Stored() {
 		return Receipt{Outcome: Stranger}, nil // the page asks for a code by itself
+	}
+	if !b.strangers.allow(now) {
+		return Receipt{Outcome: Stranger}, nil
 	}
 	key := table.Key{Partition: "stranger#" + m.Route.Connection + "#" + m.Sender, Sort: "-"}
 	ops := []table.Op{table.Put(key, []byte("{}"), table.Absent())}

@@ -47,6 +47,8 @@ type Inbox struct {
 	// Stored, if set, is called after a message has become durable, for pages that are open.
 	Stored func(thread.Message, id.Thread, id.Turn)
 
+	strangers greetings
+
 	mu    sync.Mutex
 	known map[string]place
 }
