@@ -11,7 +11,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -22,34 +21,10 @@ import (
 )
 
 func main() {
-	if err := synth(); err != nil {
+	err := stack.Synth(awscdk.NewApp(nil))
+	jsii.Close()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
-	}
-}
-
-func synth() error {
-	defer jsii.Close()
-	app := awscdk.NewApp(nil)
-	settings, err := stack.Parse(func(name string) string { return fromContext(app, name) })
-	if err != nil {
-		return err
-	}
-	stack.New(app, settings)
-	app.Synth(nil)
-	return nil
-}
-
-// fromContext reads a context value, which is text on the command line and may be any JSON in cdk.json: what is not
-// text there is taken as it is written.
-func fromContext(app awscdk.App, name string) string {
-	switch value := app.Node().TryGetContext(jsii.String(name)).(type) {
-	case nil:
-		return ""
-	case string:
-		return value
-	default:
-		text, _ := json.Marshal(value) // it was JSON before
-		return string(text)
 	}
 }
