@@ -1,6 +1,9 @@
 package telegram
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -126,13 +129,20 @@ func (in *reading) wordless(m object, attached string) {
 		in.ignored = NoContent
 	case m.has("media_group_id"):
 		// One answer for the whole album, whose parts come one by one, each in an update of its own.
-		in.message.Update = "album-" + field[string](m, "media_group_id") + "-" + in.message.Route.Conversation
+		in.message.Update = albumKey(m["media_group_id"], in.message.Route.Conversation)
 		in.message.Text = "[an album]"
 		in.tell = "I can't read what is in an album yet, only its caption."
 	default:
 		in.message.Text = bracket(attached)
 		in.tell = "I can't read " + attached + " yet. Please tell me in words what it is about."
 	}
+}
+
+// albumKey names the delivery of an album by its ID, whatever that is: hashed, so that one of any length and type makes a
+// key, the same for the same bytes.
+func albumKey(group json.RawMessage, conversation string) string {
+	sum := sha256.Sum256(group)
+	return "album-" + hex.EncodeToString(sum[:16]) + "-" + conversation
 }
 
 // forward moves the words to where third parties' words go: the owner wrote none of them.

@@ -400,3 +400,16 @@ func TestThePartsOfAnAlbumAreOneMessageToAnswer(t *testing.T) {
 		t.Errorf("two parts of an album are answered apart: %q, %q", first.message.Update, second.message.Update)
 	}
 }
+
+func TestAlbumsKeepApartWhateverTheirIDIs(t *testing.T) {
+	t.Parallel()
+	keys := map[string]string{}
+	for _, group := range []string{`"g1"`, `"g2"`, `7`, `8`, `{"id":1}`, `"` + strings.Repeat("g", 5000) + `"`} {
+		key := mustRead(t, `{"update_id":1,"message":{"message_id":1,"date":1700000000,"media_group_id":`+group+`,
+			"chat":{"id":42,"type":"private"},"from":{"id":42,"is_bot":false},"photo":[{"file_id":"x"}]}}`).message.Update
+		if other, ok := keys[key]; ok || len(key) > 64 || !strings.HasPrefix(key, "album-") {
+			t.Errorf("the album %.20s has the key %q; the album %.20s too", group, key, other)
+		}
+		keys[key] = group
+	}
+}
