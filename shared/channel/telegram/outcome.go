@@ -18,12 +18,13 @@ const (
 	Stranger                       // from a person who isn't paired
 	Paired                         // a good pairing code
 	Told                           // answered that such a message can't be read
+	Failed                         // the door can't take it, now or ever; it is lost
 )
 
 var outcomeNames = [...]string{
 	Undecodable: "undecodable", OtherKind: "other_kind", Unreadable: "unreadable", OtherChat: "other_chat",
 	NotPerson: "not_person", NoContent: "no_content", Accepted: "accepted",
-	Duplicate: "duplicate", Stranger: "stranger", Paired: "paired", Told: "told",
+	Duplicate: "duplicate", Stranger: "stranger", Paired: "paired", Told: "told", Failed: "failed",
 }
 
 // String is the outcome's name as a metric has it.

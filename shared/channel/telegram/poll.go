@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,11 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/fault"
+	"github.com/bobbin-agent/bobbin/shared/pause"
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/table"
 )
 
 const (
@@ -23,29 +29,33 @@ var errOnlyNoise = errors.New("polling Telegram: no update in the answer has an 
 type Poll struct {
 	Client   *Client
 	Receiver Receiver
-	// Report, unless it is nil, is told of each error after which the work is tried again. It must be safe for
-	// concurrent use.
+	// Report, unless it is nil, is told of each error after which the work is tried again, and of each update that the
+	// door can never take. It must be safe for concurrent use.
 	Report func(error)
 }
 
 // Run polls until ctx ends, and then returns nil. An error says what the operator has to change: the token is refused,
-// or something else takes the bot's updates. All other errors are waited out: 1, 2, 4 and up to 30 s.
+// or, from the start, something else takes the bot's updates. All other errors are waited out: 1, 2, 4 and up to 30 s.
+// So is something else that takes the updates later: it may be there by mistake, and the rest of the process goes on.
 //
-// A batch is confirmed, by the next call's offset, only after every update of it is stored; after a crash in between
-// Telegram sends it again, and the door knows what it has. Chats go side by side, the updates of one chat in order.
+// A batch is confirmed, by the next call's offset, only after every update of it is stored, or can never be; after a
+// crash in between Telegram sends it again, and the door knows what it has. Chats go side by side, the updates of one
+// chat in order.
 func (p *Poll) Run(ctx context.Context) error {
 	var offset int64
-	var pause backoff
+	var rest backoff
+	begun := false // a call has succeeded
 	for ctx.Err() == nil {
 		next, err := p.batch(ctx, offset)
 		if err == nil {
-			pause, offset = 0, next
+			begun, rest, offset = true, 0, next
 			continue
 		}
-		if stop := fatal(err); stop != nil {
+		stop := fatal(err)
+		if stop != nil && !(begun && conflict(err)) {
 			return stop
 		}
-		p.wait(ctx, &pause, err)
+		p.wait(ctx, &rest, cmp.Or(stop, err))
 	}
 	return nil
 }
@@ -71,12 +81,18 @@ func fatal(err error) error {
 		return nil
 	case e.tokenRefused():
 		return fmt.Errorf("the bot token is refused: set the one that @BotFather shows: %w", err)
-	case e.Code == http.StatusConflict && e.says("webhook"):
+	case conflict(err) && e.says("webhook"):
 		return fmt.Errorf("the bot has a webhook: delete it, or stop polling: %w", err)
-	case e.Code == http.StatusConflict:
+	case conflict(err):
 		return fmt.Errorf("another process polls this bot: stop it first: %w", err)
 	}
 	return nil
+}
+
+// conflict reports whether something else takes the bot's updates.
+func conflict(err error) bool {
+	e, ok := errors.AsType[*APIError](err)
+	return ok && e.Code == http.StatusConflict
 }
 
 // take stores a batch and returns the offset that confirms it; the old one when ctx ended before all was stored. The
@@ -121,38 +137,66 @@ func byChat(updates []Update) map[int64][]Update {
 	return chats
 }
 
-// store takes one chat's updates to the door, each until it is stored.
+// store takes one chat's updates to the door, each until it is stored or can never be.
 func (p *Poll) store(ctx context.Context, updates []Update) {
 	for _, u := range updates {
-		var pause backoff
+		var rest backoff
 		for ctx.Err() == nil {
 			_, err := p.Receiver.Receive(ctx, time.Now(), u)
 			if err == nil {
 				break
 			}
-			p.wait(ctx, &pause, err)
+			if !passing(err) {
+				p.drop(ctx, u, err)
+				break
+			}
+			p.wait(ctx, &rest, err)
 		}
 	}
 }
 
-// wait sleeps before another try: as long as the server asks, else longer each time.
-func (p *Poll) wait(ctx context.Context, pause *backoff, err error) {
-	if ctx.Err() != nil {
-		return
+// passing reports whether the same update may be taken later. Whatever else the door says it would say for ever, while
+// nothing behind that update reached anybody.
+func passing(err error) bool {
+	switch fault.Of(err).Action {
+	case fault.Retry, fault.Unknown, fault.Drop:
+		return true
+	case fault.GiveUp:
 	}
+	for _, passes := range []error{table.ErrRefused, table.ErrUnknown, queue.ErrRefused, context.DeadlineExceeded} {
+		if errors.Is(err, passes) {
+			return true
+		}
+	}
+	return false
+}
+
+// drop tells of an update that can't be taken. It is confirmed with the others.
+func (p *Poll) drop(ctx context.Context, u Update, err error) {
+	if ctx.Err() != nil {
+		return // who knows whether it would have been taken
+	}
+	p.Receiver.count(Failed)
+	p.report(fmt.Errorf("update %d can't be taken and is passed over: %w", u.ID, err))
+}
+
+func (p *Poll) report(err error) {
 	if p.Report != nil {
 		p.Report(err)
 	}
-	d := pause.next()
+}
+
+// wait sleeps before another try: as long as the server asks, else longer each time.
+func (p *Poll) wait(ctx context.Context, rest *backoff, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	p.report(err)
+	d := rest.next()
 	if e, ok := errors.AsType[*APIError](err); ok {
 		d = max(d, e.RetryAfter)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	pause.For(ctx, d)
 }
 
 // backoff is the last pause; 0 before the first.

@@ -16,7 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
+	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
+	"github.com/bobbin-agent/bobbin/shared/queue"
+	"github.com/bobbin-agent/bobbin/shared/table"
 )
 
 // book is a door that remembers by chat what it took, and refuses as often as it is told.
@@ -25,6 +28,7 @@ type book struct {
 	mu     sync.Mutex
 	taken  map[string][]string // by conversation: texts, in order
 	fail   int                 // how many to refuse first
+	hate   string              // a text that can never be taken
 	gate   chan struct{}       // unless nil: waits for it to be closed, in the chat named by slow
 	slow   string
 	knocks int
@@ -43,7 +47,10 @@ func (b *book) Accept(ctx context.Context, _ time.Time, m inbox.Message) (inbox.
 	b.knocks++
 	if b.fail > 0 {
 		b.fail--
-		return inbox.Receipt{}, errors.New("store is down")
+		return inbox.Receipt{}, fmt.Errorf("store is down: %w", table.ErrRefused)
+	}
+	if b.hate != "" && m.Text == b.hate {
+		return inbox.Receipt{}, errors.New("record is damaged")
 	}
 	if b.taken == nil {
 		b.taken = map[string][]string{}
@@ -165,8 +172,90 @@ func TestPollRepeatsWhatIsNotAcceptedInOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"0", "1", "2"}, b.all()["1"]); diff != "" {
 		t.Error(diff)
 	}
-	if err := <-reported; err.Error() != "store is down" || b.knocks != 4 {
+	if err := <-reported; !errors.Is(err, table.ErrRefused) || b.knocks != 4 {
 		t.Errorf("reported %v, %d knocks", err, b.knocks)
+	}
+}
+
+func TestPollPassesOverWhatCanNeverBeTaken(t *testing.T) {
+	t.Parallel()
+	s := serve(t, telegramtest.Options{})
+	for _, text := range []string{"before", "cursed", "after"} {
+		s.Say(1, text)
+	}
+	s.Say(2, "elsewhere")
+	b := &book{hate: "cursed"}
+	reported, counted := make(chan error, 10), make(chan Outcome, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &Poll{
+		Client: client(t, s.URL()), Report: func(err error) { reported <- err },
+		Receiver: Receiver{Bot: bot, Door: b, Count: func(o Outcome) { counted <- o }},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	acknowledged(t, s, 2)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string][]string{"1": {"before", "after"}, "2": {"elsewhere"}}, b.all()); diff != "" {
+		t.Error(diff)
+	}
+	if err := <-reported; !strings.Contains(err.Error(), "record is damaged") || b.knocks != 4 {
+		t.Errorf("reported %v, %d knocks", err, b.knocks)
+	}
+	close(counted)
+	failed := 0
+	for o := range counted {
+		if o == Failed {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d updates counted as failed, want 1", failed)
+	}
+}
+
+func TestWhatMayBeTakenLaterIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{fmt.Errorf("x: %w", table.ErrRefused), true},
+		{fmt.Errorf("x: %w", table.ErrUnknown), true},
+		{fmt.Errorf("x: %w", queue.ErrRefused), true},
+		{fault.As(fault.Retry, inbox.ErrStale), true},
+		{fault.As(fault.Unknown, io.EOF), true},
+		{context.DeadlineExceeded, true},
+		{context.Canceled, true},
+		{fmt.Errorf("x: %w", table.ErrInvalid), false},
+		{errors.New("not JSON"), false},
+		{fault.As(fault.GiveUp, io.EOF), false},
+	} {
+		if passing(c.err) != c.want {
+			t.Errorf("%v: tried again: %v, want %v", c.err, !c.want, c.want)
+		}
+	}
+}
+
+func TestPollOutlivesAnotherThatComesLater(t *testing.T) {
+	t.Parallel()
+	s := serve(t, telegramtest.Options{})
+	b := &book{}
+	reported := make(chan error, 10)
+	start(t, s.URL(), b, func(err error) { reported <- err })
+	s.Say(1, "before")
+	acknowledged(t, s, 1)
+	s.Inject(telegramtest.Fault{Method: "getUpdates", Code: 409, Description: "Conflict: terminated by other getUpdates request"})
+	s.Say(1, "meanwhile") // ends the call that waits; the next one meets the conflict
+	s.Say(1, "after")
+	acknowledged(t, s, 1)
+	if diff := cmp.Diff([]string{"before", "meanwhile", "after"}, b.all()["1"]); diff != "" {
+		t.Error(diff)
+	}
+	if err := <-reported; !strings.Contains(err.Error(), "another process polls this bot") {
+		t.Errorf("reported %v", err)
 	}
 }
 
