@@ -49,3 +49,19 @@ func TestOnlyTheProvidersOwnWordAgainstKeyOrModelIsAnError(t *testing.T) {
 		})
 	}
 }
+
+func TestTheKeyDoesNotTravelWithARedirect(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another host is asked, with the key %q", r.Header.Get("X-Api-Key"))
+	}))
+	t.Cleanup(elsewhere.Close)
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(server.Close)
+	for _, choice := range []string{"anthropic:claude-x", "openai:gpt-x"} {
+		s := Settings{Choice: choice, URL: server.URL, AnthropicKey: "sk-invented-key-0001", OpenAIKey: "sk-invented-key-0001"}
+		if err := Check(t.Context(), s); err != nil {
+			t.Errorf("%s: a redirect says nothing about the settings, got %v", choice, err)
+		}
+	}
+}
