@@ -15,7 +15,7 @@ import (
 )
 
 // The models that a key alone stands for: of each vendor the one for everyday work with tools. OpenAI's is the
-// strongest that takes tools in chat completions.
+// strongest that takes tools in chat completions. Anthropic's is also the stack's default, which a test holds to it.
 const (
 	DefaultAnthropic = "anthropic:claude-sonnet-5-5"
 	DefaultOpenAI    = "openai:gpt-6.1-terra"
@@ -57,8 +57,8 @@ func (s Settings) choice() string {
 }
 
 var (
-	errChoice = errors.New("BOBBIN_MODEL must be provider:name, e.g. anthropic:claude-sonnet-5-5, " +
-		"openai:gpt-6.1-terra, ollama:llama3.2 or scripted")
+	errChoice = errors.New("BOBBIN_MODEL must be provider:name, e.g. " + DefaultAnthropic + ", " +
+		DefaultOpenAI + ", ollama:llama3.2 or scripted")
 	errNone = errors.New("no model is chosen: set BOBBIN_MODEL, ANTHROPIC_API_KEY or OPENAI_API_KEY, or " +
 		"BOBBIN_MODEL=scripted to go without")
 )
@@ -93,7 +93,7 @@ func (s Settings) openAnthropic(name string) (model.Model, error) {
 	if s.AnthropicKey == "" {
 		return nil, fmt.Errorf("ANTHROPIC_API_KEY must be set for BOBBIN_MODEL=anthropic:%s", name)
 	}
-	if err := s.checkURL("https://api.anthropic.com"); err != nil {
+	if err := s.checkURL(anthropic.DefaultBaseURL); err != nil {
 		return nil, err
 	}
 	key := strings.TrimSpace(s.AnthropicKey)

@@ -3,6 +3,8 @@ package provider_test
 import (
 	"net"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +12,12 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/model/modeltest"
 	"github.com/bobbin-agent/bobbin/shared/model/provider"
 )
+
+// named is what a choice says of its model.
+func named(choice string) model.Info {
+	vendor, name, _ := strings.Cut(choice, ":")
+	return model.Info{Provider: vendor, Name: name}
+}
 
 func TestChoiceNamesAModel(t *testing.T) {
 	t.Parallel()
@@ -25,8 +33,8 @@ func TestChoiceNamesAModel(t *testing.T) {
 		{"scripted", provider.Settings{Choice: " scripted "}, model.Info{Provider: "scripted", Name: "scripted"}},
 		{"scripted by name", provider.Settings{Choice: "scripted:demo"}, model.Info{Provider: "scripted", Name: "demo"}},
 		{"the choice before the keys", provider.Settings{Choice: "scripted", AnthropicKey: "k"}, model.Info{Provider: "scripted", Name: "scripted"}},
-		{"both keys", provider.Settings{AnthropicKey: "k", OpenAIKey: "k"}, model.Info{Provider: "anthropic", Name: "claude-sonnet-5-5"}},
-		{"one key", provider.Settings{OpenAIKey: "k"}, model.Info{Provider: "openai", Name: "gpt-6.1-terra"}},
+		{"both keys", provider.Settings{AnthropicKey: "k", OpenAIKey: "k"}, named(provider.DefaultAnthropic)},
+		{"one key", provider.Settings{OpenAIKey: "k"}, named(provider.DefaultOpenAI)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -39,6 +47,24 @@ func TestChoiceNamesAModel(t *testing.T) {
 				t.Errorf("got %+v of %q, want %+v", m.Info(), tt.settings.Provider(), tt.want)
 			}
 		})
+	}
+}
+
+// The stack is another module, and the README no code at all: both can only be read.
+func TestTheDefaultIsSpelledAlikeWhereItCanNotBeShared(t *testing.T) {
+	t.Parallel()
+	for file, pattern := range map[string]string{
+		"../../../infra/stack/settings.go": `"model":\s+"([^"]*)"`,
+		"../../../README.md":               "for example `(anthropic:[^`]*)`",
+	} {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(pattern).FindSubmatch(body)
+		if found == nil || string(found[1]) != provider.DefaultAnthropic {
+			t.Errorf("%s has %q, the code %q: make them alike", file, found, provider.DefaultAnthropic)
+		}
 	}
 }
 

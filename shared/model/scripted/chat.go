@@ -29,7 +29,7 @@ fail temporary 2 times   or: fail overflow, fail auth, fail other MESSAGE
 
 // realModel says how to get real answers.
 const realModel = "For real answers set ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or choose with " +
-	"BOBBIN_MODEL, such as anthropic:claude-sonnet-5-5 or ollama:llama3.2."
+	"BOBBIN_MODEL, such as ollama:llama3.2."
 
 // chat answers a message without instructions.
 func chat(messages []model.Message, at place) string {
