@@ -11,7 +11,6 @@ package conformance
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -44,7 +43,7 @@ func run(m *testing.M) int {
 		known = cmp.Or(known, endpoint)
 	}
 	stop, err := connect(endpoint)
-	if errors.Is(err, emulator.ErrNoPython) {
+	if emulator.Missing(err) {
 		say("left out: the AWS adapters' conformance: %v", err)
 		return 0
 	}

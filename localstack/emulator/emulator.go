@@ -3,7 +3,7 @@
 //
 // Each is installed once, at a pinned version, into a folder of its own under the repository's .tools, which git
 // ignores. A server runs on a free port of the loopback address and ends with the process that started it. Without a
-// Python that can install them, Start says ErrNoPython, and whoever tests goes on without.
+// Python, or a way to the packages, Start's error is one that is Missing, and whoever tests goes on without.
 package emulator
 
 import (
@@ -94,8 +94,8 @@ type Server struct {
 }
 
 // Start installs the product if need be, runs it and waits until it is ready to serve. The context bounds the start
-// alone; the server runs until Stop or until this process ends. The error wraps ErrNoPython if there is no Python to
-// run it with.
+// alone; the server runs until Stop or until this process ends. The error is
+// Missing if there is no Python to run it with, or no way to get it.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	python, err := Install(ctx, c.Tools, c.Product)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, p emulator.Product) *emulator.Server {
 	t.Helper()
 	s, err := emulator.Start(t.Context(), emulator.Config{Product: p})
-	if errors.Is(err, emulator.ErrNoPython) {
+	if emulator.Missing(err) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -93,7 +93,7 @@ func TestInstallersAtOnceEndWithOneInstallation(t *testing.T) {
 	for range 3 {
 		wait.Go(func() {
 			python, err := emulator.Install(t.Context(), tools, tiny)
-			if errors.Is(err, emulator.ErrNoPython) {
+			if emulator.Missing(err) {
 				return
 			}
 			if err != nil {
@@ -115,7 +115,7 @@ func TestInstallationBrokenOffIsBegunAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	python, err := emulator.Install(t.Context(), tools, tiny)
-	if errors.Is(err, emulator.ErrNoPython) {
+	if emulator.Missing(err) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -129,8 +129,19 @@ func TestInstallationBrokenOffIsBegunAnew(t *testing.T) {
 func TestNoPythonIsToldApart(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := emulator.Start(t.Context(), emulator.Config{Product: emulator.Ministack, Tools: t.TempDir()})
-	if !errors.Is(err, emulator.ErrNoPython) {
+	if !errors.Is(err, emulator.ErrNoPython) || !emulator.Missing(err) {
 		t.Errorf("got error %v, want ErrNoPython", err)
+	}
+}
+
+func TestPackagesOutOfReachAreToldApart(t *testing.T) {
+	t.Setenv("PIP_NO_INDEX", "1") // pip then looks nowhere
+	_, err := emulator.Start(t.Context(), emulator.Config{Product: emulator.Ministack, Tools: t.TempDir()})
+	if errors.Is(err, emulator.ErrNoPython) {
+		t.Skip(err)
+	}
+	if !errors.Is(err, emulator.ErrNoPackages) || !emulator.Missing(err) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got error %v, want ErrNoPackages in one line", err)
 	}
 }
 

@@ -14,6 +14,13 @@ import (
 // ErrNoPython means that this machine has no Python 3.10 or later that can make virtual environments.
 var ErrNoPython = errors.New("no Python 3.10 or later with its venv module")
 
+// ErrNoPackages means that pip did not get what it should install, as on a machine without a way to PyPI.
+var ErrNoPackages = errors.New("pip can't get its packages; is PyPI within reach?")
+
+// Missing reports whether the error of Install or Start means that the machine lacks what they take, ErrNoPython or
+// ErrNoPackages. Tests then leave the emulator out, and say so.
+func Missing(err error) bool { return errors.Is(err, ErrNoPython) || errors.Is(err, ErrNoPackages) }
+
 // complete is the file that marks a folder whose installation went through.
 const complete = "complete"
 
@@ -62,9 +69,9 @@ func installLocked(ctx context.Context, dir, python string, p Product) error {
 	if err := command(ctx, base, "-m", "venv", dir); err != nil {
 		return err
 	}
-	pip := []string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", p.packages}
+	pip := []string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--retries=1", p.packages}
 	if err := command(ctx, python, pip...); err != nil {
-		return err
+		return fmt.Errorf("%w (%w)", ErrNoPackages, err)
 	}
 	return os.WriteFile(filepath.Join(dir, complete), []byte(p.packages+"\n"), 0o600)
 }

@@ -1,25 +1,23 @@
-// Command install puts the main emulator in place ahead of the tests that need it. On a machine without Python it says
-// in one line what those tests will leave out, and succeeds.
+// Command install puts the main emulator in place ahead of the tests that need it. It also says, in one line each, what
+// those who run all tests on this machine will miss: what takes a browser that is not here or a deployed stack, and, if
+// the emulator can't be installed, what takes that. With -must the last is an error.
 package main
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-
-	"github.com/bobbin-agent/bobbin/localstack/emulator"
 )
 
 func main() {
+	must := flag.Bool("must", false, "fail where the emulator can't be installed, instead of leaving its tests out")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	_, err := emulator.Install(ctx, "", emulator.Ministack)
+	err := prepare(ctx, os.Stderr, *must)
 	stop()
-	switch {
-	case errors.Is(err, emulator.ErrNoPython):
-		fmt.Fprintln(os.Stderr, "left out: all tests on an AWS emulator:", emulator.ErrNoPython)
-	case err != nil:
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
