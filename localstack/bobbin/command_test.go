@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -52,9 +53,7 @@ func bobbin(t *testing.T, variables map[string]string, args ...string) ended {
 	env := map[string]string{
 		asCommand: "1", "BOBBIN_DATA": filepath.Join(t.TempDir(), "data"), "BOBBIN_ADDR": "127.0.0.1:0", "BOBBIN_MODEL": "scripted",
 	}
-	for name, value := range variables {
-		env[name] = value
-	}
+	maps.Copy(env, variables)
 	ctx, cancel := context.WithTimeout(t.Context(), endsWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)

@@ -100,7 +100,7 @@ func (s *Server) open(ctx context.Context) error {
 	if s.listener, err = listen(ctx, s.settings.Address); err != nil {
 		return err
 	}
-	s.wire() //nolint:contextcheck // it only puts parts together
+	s.wire()
 	if s.owner, err = s.firstOwner(ctx); err != nil {
 		return errors.Join(err, s.listener.Close())
 	}

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,9 +86,7 @@ func TestAWrongVariableIsNamedWithWhatToPutThere(t *testing.T) {
 		"BOBBIN_ADDR":    {"8080", ":8080", "0.0.0.0:8080", "192.0.2.1:80", "example.com:80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:-1", "::1:80"},
 		"BOBBIN_WORKERS": {"0", "-3", "1001", "many", "1.5", "99999999999999999999"},
 	}
-	for name, values := range wrong {
-		local[name] = values
-	}
+	maps.Copy(local, wrong)
 	for name, values := range local {
 		for _, value := range values {
 			_, err := from(map[string]string{name: value}).Local()
@@ -171,9 +170,7 @@ func TestAFunctionSaysWhatItsEnvironmentLacksOrHasWrong(t *testing.T) {
 		refused(t, name, "", err)
 	}
 	bad := map[string][]string{"BOBBIN_TELEGRAM_BOT": {"0", "-1", "bot", "1:hush", "99999999999999999999"}}
-	for name, values := range wrong {
-		bad[name] = values
-	}
+	maps.Copy(bad, wrong)
 	for name, values := range bad {
 		for _, value := range values {
 			variables := deployed()
