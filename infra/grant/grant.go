@@ -30,7 +30,7 @@ type Caller string
 // The callers.
 const (
 	Ours Caller = "ours" // the function's own code: without it the end-to-end suite fails
-	AWS  Caller = "aws"  // AWS alone asks for it, no emulator: its queue poller, its log writer, S3 about what is missing
+	AWS  Caller = "aws"  // AWS alone asks for it, no emulator: its queue poller, its log writer
 )
 
 // Grant lets one function do one thing.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"net/http"
@@ -51,12 +50,15 @@ type deployed struct {
 // startDeployed starts the emulator and deploys what `make build` has made.
 func startDeployed(t testing.TB) *deployed {
 	t.Helper()
-	server, err := emulator.Start(t.Context(), emulator.Config{Product: emulator.Ministack, Env: []string{"AUTH=true"}})
+	w := &deployed{surroundings: surround(t, deployedPatience)}
+	var err error
+	w.emulator, err = emulator.Start(t.Context(), emulator.Config{
+		Product: emulator.Ministack, Env: []string{"AUTH=true", "AWS_ENDPOINT_URL=" + w.startGate(t).URL},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(server.Stop)
-	w := &deployed{surroundings: surround(t, deployedPatience), emulator: server}
+	t.Cleanup(w.emulator.Stop)
 	bot, _, _ := strings.Cut(telegramtest.Token, ":")
 	w.options = deploy.Options{
 		Settings: map[string]string{
@@ -172,7 +174,7 @@ func (w *deployed) kill(t testing.TB) {
 func (w *deployed) killAll(t testing.TB, function string) (killed int) {
 	t.Helper()
 	for _, pid := range children(t, w.emulator.PID()) {
-		if !runs(pid, w.out.Functions[function]) {
+		if environ(pid)["AWS_LAMBDA_FUNCTION_NAME"] != w.out.Functions[function] {
 			continue
 		}
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -204,20 +206,6 @@ func children(t testing.TB, parent int) (pids []int) {
 		}
 	}
 	return pids
-}
-
-// runs reports whether a process runs a function.
-func runs(pid int, function string) bool {
-	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-	if err != nil {
-		return false // it has ended
-	}
-	for entry := range bytes.SplitSeq(env, []byte{0}) {
-		if string(entry) == "AWS_LAMBDA_FUNCTION_NAME="+function {
-			return true
-		}
-	}
-	return false
 }
 
 // poll invokes the runner as AWS's mapping does: conversations side by side, where the emulator's goes one by one.
