@@ -86,11 +86,15 @@ func openAIKey(c Config, h http.Header) *problem {
 	case c.Loose:
 		return nil
 	case !bearer || key == "":
-		return &problem{status: http.StatusUnauthorized, kind: "invalid_request_error",
-			message: "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth."}
+		return &problem{
+			status: http.StatusUnauthorized, kind: "invalid_request_error",
+			message: "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth.",
+		}
 	case c.Key != "" && key != c.Key:
-		return &problem{status: http.StatusUnauthorized, kind: "invalid_request_error", code: "invalid_api_key",
-			message: "Incorrect API key provided: " + key + "."}
+		return &problem{
+			status: http.StatusUnauthorized, kind: "invalid_request_error", code: "invalid_api_key",
+			message: "Incorrect API key provided: " + key + ".",
+		}
 	}
 	return nil
 }
@@ -160,12 +164,12 @@ func (r openAIRequest) exchange(loose bool) exchange {
 
 func (e *exchange) add(m openAIMessage) {
 	role, blocks := m.ours()
-	messages := e.request.Messages
-	if n := len(messages); n > 0 && messages[n-1].Role == role {
-		messages[n-1].Blocks = append(messages[n-1].Blocks, blocks...)
+	if n := len(e.request.Messages); n > 0 && e.request.Messages[n-1].Role == role {
+		last := &e.request.Messages[n-1]
+		last.Blocks = append(last.Blocks, blocks...)
 		return
 	}
-	e.request.Messages = append(messages, model.Message{Role: role, Blocks: blocks})
+	e.request.Messages = append(e.request.Messages, model.Message{Role: role, Blocks: blocks})
 }
 
 func (m openAIMessage) ours() (model.Role, []model.Block) {

@@ -83,8 +83,10 @@ func (v *openAIVoice) call(index int, c *model.ToolCall) {
 		v.out.inCall()
 		return
 	}
-	v.calls(map[string]any{"index": index, "id": "call_" + c.ID, "type": "function",
-		"function": map[string]any{"name": c.Name, "arguments": ""}})
+	v.calls(map[string]any{
+		"index": index, "id": "call_" + c.ID, "type": "function",
+		"function": map[string]any{"name": c.Name, "arguments": ""},
+	})
 	for _, piece := range pieces(arguments) {
 		v.calls(map[string]any{"index": index, "function": map[string]any{"arguments": piece}})
 		v.out.inCall()

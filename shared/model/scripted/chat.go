@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
@@ -67,12 +68,7 @@ func normal(s string) string {
 }
 
 func oneOf(s string, list ...string) bool {
-	for _, l := range list {
-		if s == l {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, s)
 }
 
 func asksRecall(plain string) bool {

@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,15 +20,14 @@ type place struct {
 // locate finds the last text of the last user message that has one, and counts the answers since.
 func locate(messages []model.Message) place {
 	step := 0
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == model.Assistant {
+	for i, m := range slices.Backward(messages) {
+		if m.Role == model.Assistant {
 			step++
 			continue
 		}
-		blocks := messages[i].Blocks
-		for j := len(blocks) - 1; j >= 0; j-- {
-			if blocks[j].Text != "" {
-				return place{text: blocks[j].Text, message: i, step: step}
+		for _, b := range slices.Backward(m.Blocks) {
+			if b.Text != "" {
+				return place{text: b.Text, message: i, step: step}
 			}
 		}
 	}

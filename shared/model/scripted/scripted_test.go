@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -249,7 +250,7 @@ func TestItRemembersWhatWasSaid(t *testing.T) {
 		{"/help", scripted.Help},
 	}
 	for _, tt := range tests {
-		messages := append(before[:len(before):len(before)], user("[Mon, via web]", tt.text))
+		messages := slices.Concat(before, []model.Message{user("[Mon, via web]", tt.text)})
 		got := answer(t, scripted.New(""), request(messages...))
 		if tt.want != "" && got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bobbin-agent/bobbin/shared/channel/web"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/owner"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
-	"golang.org/x/sync/errgroup"
 )
 
 // readWidth is how many turns are read side by side for the states of their messages.
