@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/fault"
+	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 )
@@ -15,6 +16,11 @@ const (
 	// firstPause and longestPause bound the growing wait after a refusal that names none.
 	firstPause   = time.Second
 	longestPause = 5 * time.Minute
+	// doubtPause is how long a part at least waits of which nothing is known: sent again at once, it would meet the same
+	// trouble, and it is sent again only once.
+	doubtPause = 7 * time.Second
+	// setupPause is how long a message waits whose connection is not set up in this process.
+	setupPause = 5 * time.Minute
 )
 
 // doubtLine goes before a part that may have arrived already.
@@ -28,7 +34,7 @@ const (
 	resend                 // send it again, saying so: a sending began and nobody confirmed it
 	lost                   // that happened twice: give up, and say so where the owner looks
 	wait                   // not yet
-	expire                 // the channel has put it off for too long
+	expire                 // it has been put off for too long
 )
 
 func decide(r Row, now time.Time) move {
@@ -49,11 +55,17 @@ func decide(r Row, now time.Time) move {
 
 // begin is the row as it stands while its part is being sent.
 func (r Row) begin() Row {
+	r = r.born()
+	r.Doubt = r.Doubt || r.Sending > 0
+	r.Sending++
+	return r
+}
+
+// born is the row with the revision of its message, which is the row's own until the row is put again.
+func (r Row) born() Row {
 	if r.Born == "" {
 		r.Born = r.Revision
 	}
-	r.Doubt = r.Doubt || r.Sending > 0
-	r.Sending++
 	return r
 }
 
@@ -70,20 +82,65 @@ func (r Row) confirm(externalID string) Row {
 func (r Row) postpone(v fault.Verdict, now time.Time) Row {
 	pause := v.After
 	if pause <= 0 {
-		pause = min(firstPause<<min(r.Tries, 16), longestPause)
+		pause = r.pause(firstPause)
 	}
-	r.Sending, r.Tries, r.After = r.Sending-1, r.Tries+1, now.Add(pause)
+	r.Sending--
+	return r.putOff(pause, now)
+}
+
+// putOff is the row after it has been found that its part can't be sent now.
+func (r Row) putOff(pause time.Duration, now time.Time) Row {
+	r = r.born()
+	r.Tries, r.After = r.Tries+1, now.Add(pause)
 	return r
+}
+
+// doubtful is the row after a sending of its part of which nothing is known: the doubt stays, and a repeat has to wait.
+func (r Row) doubtful(now time.Time) Row {
+	r.After = now.Add(r.pause(doubtPause))
+	return r
+}
+
+// pause grows from the first with every time that the row was put off.
+func (r Row) pause(first time.Duration) time.Duration {
+	return min(first<<min(r.Tries, 16), longestPause)
+}
+
+// end is what becomes of a row.
+type end struct {
+	state  thread.State
+	reason string // in words fit for the owner
+	// missed means that the owner may not have the message, and that the channel may take a notice of that.
+	missed bool
+}
+
+// MissedNotice is what the owner is told who may not have had a reply.
+const MissedNotice = "A reply of mine may not have reached you; it is on my page."
+
+// MissedID is the ID of the notice that a reply may not have reached its owner.
+func MissedID(reply id.Message) id.Message { return id.Message(id.From("missed", string(reply))) }
+
+// notify lists the operations that enqueue the notice of a reply's end, if there has to be one, and gives the notice.
+// There is none of what is no turn's reply: that leaves out strangers, and the notices themselves.
+func (r Row) notify(e end, now time.Time) ([]table.Op, *thread.Message) {
+	if !e.missed || r.Thread == "" || r.Turn == "" {
+		return nil, nil
+	}
+	if earliest := r.At.Add(time.Microsecond); now.Before(earliest) {
+		now = earliest // it stands behind the reply, whatever the clocks say
+	}
+	m := thread.Message{ID: MissedID(r.ID), At: now.Truncate(time.Microsecond), From: thread.Notice, Text: MissedNotice}
+	return Enqueue(Row{Thread: r.Thread, Route: r.Route, Session: r.Session}, m), &m
 }
 
 // settle lists the operations that end the row: it goes, its message says what became of it, its parts can be replied
 // to.
-func (r Row) settle(state thread.State, reason string) []table.Op {
+func (r Row) settle(e end) []table.Op {
 	ops := []table.Op{table.Delete(r.key(), table.At(r.Revision)), r.mark().Settle()}
 	if r.Thread == "" {
 		return ops
 	}
-	ops = append(ops, r.told(state, reason).Put(r.Thread, table.At(r.Born)))
+	ops = append(ops, r.told(e).Put(r.Thread, table.At(r.Born)))
 	for _, external := range slices.Compact(slices.Sorted(slices.Values(r.Sent[:min(len(r.Sent), maxRefs)]))) {
 		ops = append(ops, r.refer(external))
 	}
@@ -91,10 +148,10 @@ func (r Row) settle(state thread.State, reason string) []table.Op {
 }
 
 // told is the message as it stands in its thread afterwards.
-func (r Row) told(state thread.State, reason string) thread.Message {
+func (r Row) told(e end) thread.Message {
 	return thread.Message{
-		ID: r.ID, At: r.At, From: r.From, Text: r.Text, Via: r.Route.Connection, Turn: r.Turn, State: state,
-		Error: reason, External: r.Sent,
+		ID: r.ID, At: r.At, From: r.From, Text: r.Text, Via: r.Route.Connection, Turn: r.Turn, State: e.state,
+		Error: e.reason, External: r.Sent,
 	}
 }
 

@@ -142,7 +142,7 @@ func TestTheMessageOfARowThatIsSettledSaysWhatBecameOfIt(t *testing.T) {
 	row := rowAt(noon).begin()
 	row.Revision = "marked"
 	row = row.confirm("x2").confirm("x1").confirm("x2")
-	ops := row.settle(thread.Repeated, "why")
+	ops := row.settle(end{state: thread.Repeated, reason: "why"})
 	if diff := cmp.Diff([]string{
 		"delete conv#telegram-1:7/" + row.sort() + " at marked",
 		"delete " + row.mark().Key().String() + " blind",
@@ -178,7 +178,7 @@ func TestARowOfVeryManyPartsIsSettledInOneWrite(t *testing.T) {
 	for i := range 500 {
 		row = row.confirm(fmt.Sprint(i))
 	}
-	w := table.Write{ID: "w", Ops: append(row.settle(thread.Sent, ""), table.DeleteBlind(headKey("telegram-1:7")))}
+	w := table.Write{ID: "w", Ops: append(row.settle(end{state: thread.Sent}), table.DeleteBlind(headKey("telegram-1:7")))}
 	if err := w.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -188,7 +188,7 @@ func TestAStrangersRowHasNoMessageToTell(t *testing.T) {
 	t.Parallel()
 	row := rowAt(noon).begin()
 	row.Thread = ""
-	for _, line := range brief(row.confirm("x").settle(thread.Sent, "")) {
+	for _, line := range brief(row.confirm("x").settle(end{state: thread.Sent})) {
 		if strings.Contains(line, "thread#") || strings.Contains(line, "ref#") {
 			t.Errorf("settling does %q", line)
 		}

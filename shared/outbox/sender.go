@@ -10,6 +10,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 )
@@ -18,8 +19,16 @@ const (
 	// sendTimeout bounds one call of a channel; holdTerm is how long a sender counts as alive after it began a part.
 	sendTimeout = 30 * time.Second
 	holdTerm    = 35 * time.Second
+	// holdMargin is what a call of a channel leaves of the hold, for what follows; leastCall is the shortest time in which
+	// a call is begun.
+	holdMargin = 3 * time.Second
+	leastCall  = 5 * time.Second
 	// lookRows is how many rows are read together.
 	lookRows = 4
+	// maxRaces bounds how often a sender looks again because another changed what it saw; racePause is how long it waits
+	// before that.
+	maxRaces  = 20
+	racePause = 20 * time.Millisecond
 )
 
 // Report counts what became of messages.
@@ -38,7 +47,7 @@ type Sender struct {
 	Gone func(holder string) bool
 	// Channel finds the channel of a connection; false if this process can't send through it.
 	Channel func(connection string) (channel.Channel, bool)
-	// Changed, if set, is called after the delivery state of a message has changed.
+	// Changed, if set, is called after the delivery state of a message has changed, and with a notice of the outbox's own.
 	Changed func(id.Thread, thread.Message)
 }
 
@@ -47,10 +56,12 @@ type Sender struct {
 // it at work, is not left to the reaper.
 func (s *Sender) Flush(ctx context.Context, conversation string) (Report, error) {
 	f := flush{Sender: s, conversation: conversation, token: s.IDs.New(time.Now())}
-	for {
+	for races := 0; ; {
 		more, err := f.step(ctx)
 		switch {
-		case errors.Is(err, errRaced): // someone else got on with it: look again
+		case errors.Is(err, errRaced) && races < maxRaces: // someone else got on with it: look again
+			races++
+			pause.For(ctx, table.Spread(f.token, races, racePause))
 		case err != nil:
 			return f.report, fmt.Errorf("sending in %s: %w", conversation, err)
 		case !more:
@@ -106,18 +117,27 @@ func (f *flush) step(ctx context.Context) (bool, error) {
 		return false, f.release(ctx, h)
 	case lost:
 		f.report.Lost++
-		return true, f.settle(ctx, h, row, last, thread.Lost, "It may or may not have arrived; the channel did not say.")
+		return true, f.settle(ctx, h, row, last, end{thread.Lost, "It may or may not have arrived; the channel did not say.", true})
 	case expire:
 		f.report.Refused++
-		return true, f.settle(ctx, h, row, last, thread.Refused, "The channel did not take it within a day.")
+		return true, f.settle(ctx, h, row, last, end{thread.Refused, "It could not be sent within a day.", true})
 	case send, resend:
 	}
 	ch, ok := f.Channel(row.Route.Connection)
-	if !ok {
-		f.report.Refused++
-		return true, f.settle(ctx, h, row, last, thread.Refused, "The channel "+row.Route.Connection+" is not set up here.")
+	if !ok { // a start without the channel's settings must not cost what waits for it
+		return false, f.putOff(ctx, h, row.putOff(setupPause, now))
 	}
 	return f.send(ctx, ch, h, row, last)
+}
+
+// putOff stores a row that has to wait and lets go of the conversation.
+func (f *flush) putOff(ctx context.Context, h head, row Row) error {
+	f.report.Again = time.Until(row.After)
+	ops := []table.Op{row.put(table.At(row.Revision))}
+	if h.revision != "" {
+		ops = append(ops, table.Delete(headKey(f.conversation), table.At(h.revision)))
+	}
+	return f.apply(ctx, f.write(ops))
 }
 
 // held reports whether another sender, alive as far as one can know, is at it.
@@ -151,12 +171,15 @@ func (f *flush) look(ctx context.Context) (h head, rows []Row, err error) {
 }
 
 // send sends the parts of the row that are not confirmed, each marked before and confirmed after. The confirmation of
-// one part is the mark of the next. What has begun is finished even if the context ends: breaking off would leave in
-// doubt what is known.
+// one part is the mark of the next. A part that has begun is finished even if the context ends: breaking off would leave
+// in doubt what is known. The next one is left to whoever comes then.
 func (f *flush) send(ctx context.Context, ch channel.Channel, h head, row Row, last bool) (bool, error) {
-	ctx = context.WithoutCancel(ctx)
+	firm := context.WithoutCancel(ctx)
 	parts := ch.Render(row.Text)
-	for row.Part < len(parts) {
+	for begun := false; row.Part < len(parts); begun = true {
+		if ctx.Err() != nil {
+			return false, errors.Join(ctx.Err(), f.leave(firm, h, row, begun))
+		}
 		doubt := row.Sending > 0
 		row = row.begin()
 		h.Holder, h.Token, h.Until = f.Holder, f.token, time.Now().Add(holdTerm)
@@ -164,30 +187,48 @@ func (f *flush) send(ctx context.Context, ch channel.Channel, h head, row Row, l
 			row.put(table.At(row.Revision)),
 			table.Put(headKey(f.conversation), table.Encode(h), table.AtOrAbsent(h.revision)),
 		})
-		if err := f.apply(ctx, w); err != nil {
+		if err := f.apply(firm, w); err != nil {
 			return false, err
 		}
 		row.Revision, h.revision = w.Revision(), w.Revision()
 		// A crash from here to the confirmation leaves a part that may have been sent: whoever finds it sends it once
 		// more and says so.
-		external, err := f.call(ctx, ch, row, parts[row.Part], doubt)
+		external, err := f.call(firm, ch, h, row, parts[row.Part], doubt)
 		if err != nil {
-			return f.failed(ctx, h, row, last, err)
+			return f.failed(firm, h, row, last, err)
 		}
 		row = row.confirm(external)
 	}
-	state := thread.Sent
+	e := end{state: thread.Sent}
 	if row.Doubt {
-		state = thread.Repeated
+		e.state = thread.Repeated
 		f.report.Repeated++
 	}
 	f.report.Sent++
-	return true, f.settle(ctx, h, row, last, state, "")
+	return true, f.settle(firm, h, row, last || ctx.Err() != nil, e)
 }
 
-// call sends one part, after a line that says so if it may be a repeat.
-func (f *flush) call(ctx context.Context, ch channel.Channel, row Row, part channel.Part, doubt bool) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+// leave lets go of the conversation between two parts, with the confirmation of the last one.
+func (f *flush) leave(ctx context.Context, h head, row Row, begun bool) error {
+	if !begun {
+		return f.release(ctx, h)
+	}
+	return f.apply(ctx, f.write([]table.Op{
+		row.put(table.At(row.Revision)),
+		table.Delete(headKey(f.conversation), table.At(h.revision)),
+	}))
+}
+
+// errLate means that a part was not sent because storing its mark took so long that others may take this sender for dead.
+var errLate = fault.As(fault.Retry, errors.New("too little was left of the hold on the conversation"))
+
+// call sends one part, after a line that says so if it may be a repeat. It ends before the hold does.
+func (f *flush) call(ctx context.Context, ch channel.Channel, h head, row Row, part channel.Part, doubt bool) (string, error) {
+	left := min(sendTimeout, time.Until(h.Until)-holdMargin)
+	if left < leastCall {
+		return "", errLate
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	to := row.Route
 	if row.Part > 0 {
@@ -207,58 +248,60 @@ func (f *flush) call(ctx context.Context, ch channel.Channel, row Row, part chan
 func (f *flush) failed(ctx context.Context, h head, row Row, last bool, err error) (bool, error) {
 	switch v := fault.Of(err); v.Action {
 	case fault.Retry:
-		row = row.postpone(v, time.Now())
-		f.report.Again = time.Until(row.After)
-		return false, f.apply(ctx, f.write([]table.Op{
-			row.put(table.At(row.Revision)),
-			table.Delete(headKey(f.conversation), table.At(h.revision)),
-		}))
+		return false, f.putOff(ctx, h, row.postpone(v, time.Now()))
 	case fault.GiveUp:
 		if row.Sending > 1 {
 			f.report.Lost++
-			return true, f.settle(ctx, h, row, last, thread.Lost, "It may have arrived; sending it again was refused: "+err.Error())
+			return true, f.settle(ctx, h, row, last, end{thread.Lost, "It may have arrived; sending it again was refused: " + err.Error(), true})
 		}
 		f.report.Refused++
-		return true, f.settle(ctx, h, row, last, thread.Refused, err.Error())
+		return true, f.settle(ctx, h, row, last, end{state: thread.Refused, reason: err.Error()})
 	case fault.Unknown:
-		return true, nil // the mark stands: the next look decides
+		if row.Sending > 1 {
+			return true, nil // the mark stands: the next look gives it up
+		}
+		return false, f.putOff(ctx, h, row.doubtful(time.Now()))
 	case fault.Drop:
 		return false, err
 	}
 	return false, err
 }
 
-// settle ends the row, and lets go of the conversation in the same write if it is the last: nobody comes back for a hold
-// without a row.
-func (f *flush) settle(ctx context.Context, h head, row Row, last bool, state thread.State, reason string) error {
-	if row.Born == "" {
-		row.Born = row.Revision
-	}
-	ops := row.settle(state, reason)
-	if last && h.revision != "" {
+// settle ends the row, and lets go of the conversation in the same write if nothing is sent after it: nobody comes back
+// for a hold without a row.
+func (f *flush) settle(ctx context.Context, h head, row Row, letGo bool, e end) error {
+	row = row.born()
+	ops := row.settle(e)
+	more, notice := row.notify(e, time.Now())
+	ops = append(ops, more...)
+	if letGo && h.revision != "" {
 		ops = append(ops, table.Delete(headKey(f.conversation), table.At(h.revision)))
 	}
 	if err := f.applyReplacing(ctx, ops); err != nil {
 		return err
 	}
 	if f.Changed != nil && row.Thread != "" {
-		f.Changed(row.Thread, row.told(state, reason))
+		f.Changed(row.Thread, row.told(e))
+		if notice != nil {
+			f.Changed(row.Thread, *notice)
+		}
 	}
 	return nil
 }
 
 // applyReplacing writes the operations, in place of what references are there already. A store may name one at a time.
 func (f *flush) applyReplacing(ctx context.Context, ops []table.Op) error {
-	for {
+	for range maxRefs + maxRaces {
 		err := table.Apply(ctx, f.Table, f.write(ops))
 		failed, raced := errors.AsType[*table.ConditionError](err)
 		if !raced {
 			return err
 		}
 		if !replaceRefs(ops, failed) {
-			return errRaced
+			break
 		}
 	}
+	return errRaced
 }
 
 // replaceRefs lets the write replace references that are there already, and reports whether they were all that failed.

@@ -110,6 +110,22 @@ func (d *desk) flush() Report {
 	return report
 }
 
+// drain flushes until nothing is left, waiting as long as it is told to, and adds the reports up.
+func (d *desk) drain() (total Report) {
+	d.Helper()
+	for {
+		report := d.flush()
+		total.Sent += report.Sent
+		total.Repeated += report.Repeated
+		total.Refused += report.Refused
+		total.Lost += report.Lost
+		if report.Again == 0 {
+			return total
+		}
+		time.Sleep(report.Again)
+	}
+}
+
 // states lists what became of the messages, oldest first.
 func (d *desk) states() (states []thread.State) {
 	d.Helper()
@@ -220,7 +236,7 @@ func TestAChannelThatNamesNoWaitIsAskedAgainEverLaterAndForADay(t *testing.T) {
 		for {
 			d.answers = []error{errBusy}
 			report := d.flush()
-			if report.Again == 0 {
+			if d.states()[0] == thread.Refused { // the rest is the notice's
 				break
 			}
 			waits = append(waits, report.Again)
@@ -232,55 +248,55 @@ func TestAChannelThatNamesNoWaitIsAskedAgainEverLaterAndForADay(t *testing.T) {
 		if got := time.Since(begun); got < patience || got > patience+longestPause {
 			d.Errorf("it was given up after %v", got)
 		}
-		d.want(nil, thread.Refused)
+		d.answers = nil
+		d.drain()
+		d.want([]string{MissedNotice}, thread.Refused, thread.Sent)
 		d.clean()
 	})
 }
 
 func TestAPartOfWhichNothingIsKnownIsSentOnceMoreAndSaysSo(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.say("a1\na2", "b")
-	d.answers = []error{nil, errLost}
-	report := d.flush()
-	d.want([]string{"a1", "a2", doubtLine, "a2", "b"}, thread.Repeated, thread.Sent)
-	if report.Repeated != 1 {
-		t.Errorf("got %+v, want one repeat counted", report)
-	}
-	d.clean()
+	bubble(t, func(d *desk) {
+		d.say("a1\na2", "b")
+		d.answers = []error{nil, errLost}
+		report := d.drain()
+		d.want([]string{"a1", "a2", doubtLine, "a2", "b"}, thread.Repeated, thread.Sent)
+		if report.Repeated != 1 {
+			d.Errorf("got %+v, want one repeat counted", report)
+		}
+		d.clean()
+	})
 }
 
 func TestAPartOfWhichNothingIsKnownTwiceIsGivenUpOpenly(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.say("a1\na2", "b")
-	d.answers = []error{errLost, nil, errLost}
-	report := d.flush()
-	d.want([]string{"a1", doubtLine, "a1", "b"}, thread.Lost, thread.Sent)
-	if report.Lost != 1 {
-		t.Errorf("got %+v, want one loss counted", report)
-	}
-	d.clean()
+	bubble(t, func(d *desk) {
+		d.say("a1\na2", "b")
+		d.answers = []error{errLost, nil, errLost}
+		report := d.drain()
+		d.want([]string{"a1", doubtLine, "a1", "b", MissedNotice}, thread.Lost, thread.Sent, thread.Sent)
+		if report.Lost != 1 {
+			d.Errorf("got %+v, want one loss counted", report)
+		}
+		d.clean()
+	})
 }
 
 // What the owner reads about a message must not deny that it may have arrived.
 func TestARefusalOfARepeatLeavesTheDoubt(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.say("a")
-	d.answers = []error{errLost, errGone}
-	d.flush()
-	d.want([]string{"a"}, thread.Lost)
-	d.clean()
+	bubble(t, func(d *desk) {
+		d.say("a")
+		d.answers = []error{errLost, errGone, errGone}
+		d.drain()
+		d.want([]string{"a"}, thread.Lost, thread.Refused) // the notice was refused too
+		d.clean()
+	})
 }
 
 func TestARepeatThatIsPutOffStillSaysSo(t *testing.T) {
 	bubble(t, func(d *desk) {
 		d.say("a")
 		d.answers = []error{errLost, errBusy}
-		report := d.flush()
-		time.Sleep(report.Again)
-		d.flush()
+		d.drain()
 		d.want([]string{"a", doubtLine, "a"}, thread.Repeated)
 		d.clean()
 	})
@@ -308,16 +324,41 @@ func TestWhatTheChannelRefusesIsSaidAndHoldsNothingUp(t *testing.T) {
 	d.clean()
 }
 
-func TestAConnectionThatIsNotSetUpIsSaid(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.say("a")
-	s := d.sender()
-	s.Channel = func(string) (channel.Channel, bool) { return nil, false }
-	_, err := s.Flush(t.Context(), route.Key())
-	d.must(err)
-	d.want(nil, thread.Refused)
-	d.clean()
+func TestAStartWithoutTheChannelPutsOffWhatWaitsForIt(t *testing.T) {
+	bubble(t, func(d *desk) {
+		d.say("a")
+		s := d.sender()
+		s.Channel = func(string) (channel.Channel, bool) { return nil, false }
+		report, err := s.Flush(d.Context(), route.Key())
+		d.must(err)
+		if report != (Report{Again: setupPause}) {
+			d.Errorf("got %+v, want it to come again in %v", report, setupPause)
+		}
+		d.want(nil, thread.Pending)
+		time.Sleep(report.Again)
+		d.flush() // by a process that has it
+		d.want([]string{"a"}, thread.Sent)
+		d.clean()
+	})
+}
+
+func TestAConnectionThatStaysAwayIsGivenUpAfterADay(t *testing.T) {
+	bubble(t, func(d *desk) {
+		d.say("a")
+		s, begun := d.sender(), time.Now()
+		s.Channel = func(string) (channel.Channel, bool) { return nil, false }
+		for d.states()[0] == thread.Pending {
+			report, err := s.Flush(d.Context(), route.Key())
+			d.must(err)
+			time.Sleep(report.Again)
+		}
+		if got := time.Since(begun); got < patience || got > patience+2*setupPause {
+			d.Errorf("it was given up after %v", got)
+		}
+		d.drain()
+		d.want([]string{MissedNotice}, thread.Refused, thread.Sent)
+		d.clean()
+	})
 }
 
 // firstOnly is a table that stops looking after the first condition that does not hold.
@@ -459,16 +500,20 @@ func TestTheMessagesOfASenderThatIsKnownToBeGoneNeedNotWait(t *testing.T) {
 	})
 }
 
-func TestAStopBetweenPartsFinishesTheMessageThatHasBegun(t *testing.T) {
+func TestAStopBetweenPartsLeavesTheRestToTheNextSenderWithoutDoubt(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.say("a1\na2", "b")
 	ctx, cancel := context.WithCancel(t.Context())
 	d.during = func(string) { cancel() }
-	if _, err := d.sender().Flush(ctx, route.Key()); err == nil {
-		t.Error("it went on after its context had ended")
+	if _, err := d.sender().Flush(ctx, route.Key()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it to end with its context", err)
 	}
-	d.want([]string{"a1", "a2"}, thread.Sent, thread.Pending)
+	d.want([]string{"a1"}, thread.Pending, thread.Pending)
+	d.during = nil
+	d.flush() // at once: nothing is in doubt, and nobody holds the conversation
+	d.want([]string{"a1", "a2", "b"}, thread.Sent, thread.Sent)
+	d.clean()
 }
 
 func TestWritesOfWhichNobodyHearsMakeNoRepeat(t *testing.T) {
@@ -517,4 +562,96 @@ func TestARowWhoseKeyIsDamagedIsAnError(t *testing.T) {
 			t.Errorf("%s: got %v", sort, err)
 		}
 	}
+}
+
+func TestAStopBetweenMessagesLetsGoOfTheConversation(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("a", "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	d.during = func(string) { cancel() }
+	if _, err := d.sender().Flush(ctx, route.Key()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it to end with its context", err)
+	}
+	d.during = nil
+	d.flush()
+	d.want([]string{"a", "b"}, thread.Sent, thread.Sent)
+	d.clean()
+}
+
+// A messenger that answers 5xx for a moment would take the repeat as badly if it came at once.
+func TestARepeatWaitsForTheTroubleToPass(t *testing.T) {
+	bubble(t, func(d *desk) {
+		d.say("a")
+		d.answers = []error{errLost}
+		report := d.flush()
+		if report.Again != doubtPause || doubtPause < 5*time.Second {
+			d.Errorf("got %+v, want it to come again in %v", report, doubtPause)
+		}
+		time.Sleep(report.Again - time.Millisecond)
+		d.flush()
+		d.want([]string{"a"}, thread.Pending)
+		d.drain()
+		d.want([]string{"a", doubtLine, "a"}, thread.Repeated)
+		d.clean()
+	})
+}
+
+func TestANoticeThatMayNotHaveArrivedMakesNoOther(t *testing.T) {
+	bubble(t, func(d *desk) {
+		d.say("a")
+		d.answers = []error{errLost, errLost, errLost, errLost}
+		report := d.drain()
+		d.want([]string{"a", doubtLine, MissedNotice, doubtLine}, thread.Lost, thread.Lost)
+		if report.Lost != 2 {
+			d.Errorf("got %+v, want two lost", report)
+		}
+		d.clean()
+	})
+}
+
+// Storing a mark may take as long as the store is away. What is left of the hold then must be enough for the call.
+func TestNothingIsSentWhenTheHoldHasAllButRunOut(t *testing.T) {
+	bubble(t, func(d *desk) {
+		d.say("a")
+		slow := true
+		d.store.Fault = func(c tabletest.Call) tabletest.Fault {
+			if c.Method != tabletest.MethodWrite || !slow {
+				return tabletest.Fault{}
+			}
+			slow = false
+			return tabletest.Slow(holdTerm - holdMargin - leastCall + time.Second)
+		}
+		if report := d.flush(); report.Again != firstPause {
+			d.Errorf("got %+v, want it to come again in %v", report, firstPause)
+		}
+		d.want(nil, thread.Pending)
+		d.drain()
+		d.want([]string{"a"}, thread.Sent)
+		d.clean()
+	})
+}
+
+func TestASenderThatLosesEveryRaceGivesUp(t *testing.T) {
+	bubble(t, func(d *desk) {
+		d.say("a")
+		races := 0
+		s := d.sender()
+		s.Table = racing{d.store, &races}
+		if _, err := s.Flush(d.Context(), route.Key()); !errors.Is(err, errRaced) || races != maxRaces+1 {
+			d.Errorf("got %v after %d races, want it to give up after %d", err, races, maxRaces+1)
+		}
+		d.want(nil, thread.Pending)
+	})
+}
+
+// racing is a table in which someone else is always quicker.
+type racing struct {
+	table.Table
+	races *int
+}
+
+func (t racing) Write(context.Context, table.Write) error {
+	*t.races++
+	return &table.ConditionError{Failed: []table.Failed{{Index: 0}}}
 }

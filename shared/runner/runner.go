@@ -241,8 +241,8 @@ func (r *Runner) wakeNext(ctx context.Context, t turn.Turn) error {
 	return r.Queue.Send(ctx, wake.Session(t.Session, t.Thread).Message(string(t.Session)+"#"+string(t.ID)))
 }
 
-// flush sends the conversation's messages. What fails or has to wait is asked for by a wake-up of its own, and if that
-// fails by its due mark.
+// flush sends the conversation's messages. What fails or has to wait is asked for by a wake-up of its own, also by a
+// worker that is being shut down between two parts, and if that fails by its due mark.
 func (r *Runner) flush(ctx context.Context, t turn.Turn) {
 	if t.Route.Stored() {
 		return
@@ -251,7 +251,9 @@ func (r *Runner) flush(ctx context.Context, t turn.Turn) {
 	r.report(ctx, t, report, err)
 	if err != nil || report.Again > 0 {
 		cause := string(t.ID) + "#" + strconv.FormatInt(t.Epoch, 10)
-		if err := r.Queue.Send(ctx, wake.Conversation(t.Route.Key()).Message(cause)); err != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		defer cancel()
+		if err := r.Queue.Send(last, wake.Conversation(t.Route.Key()).Message(cause)); err != nil {
 			r.note(ctx, "wake-up not sent", t, err)
 		}
 	}

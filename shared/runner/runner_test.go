@@ -574,6 +574,10 @@ func TestWhatBecameOfMessagesIsNoted(t *testing.T) {
 		w.say("hello")
 		w.answer = fault.As(fault.Unknown, errors.New("no answer"))
 		w.run()
+		time.Sleep(time.Minute)
+		if _, _, err := w.handle(wake.Conversation("telegram-1:7"), 1); err != nil {
+			w.Fatal(err)
+		}
 		for _, want := range []string{"message refused", "message lost"} {
 			if !slices.Contains(w.notes, want) {
 				w.Errorf("noted %v, want %q", w.notes, want)

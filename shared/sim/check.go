@@ -9,6 +9,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
@@ -23,6 +24,7 @@ func (w *world) check() {
 		w.checkLetter(l, rows[l.turn()])
 	}
 	w.checkOrder(rows)
+	w.checkMissed(rows)
 	for _, session := range slices.Sorted(maps.Keys(w.audit.sessions)) {
 		w.checkRows(session, rows)
 		w.checkTranscript(id.Session(session))
@@ -154,6 +156,9 @@ func (w *world) checkDelivery(l *letter, told row) {
 			doubts++
 			continue
 		}
+		if d.text == outbox.MissedNotice && told.State == thread.Lost {
+			continue
+		}
 		i := slices.IndexFunc(parts, func(p channel.Part) bool { return p.Plain == d.text })
 		if i < 0 {
 			w.violate("sent %v, which is no part of the reply", d)
@@ -162,6 +167,24 @@ func (w *world) checkDelivery(l *letter, told row) {
 		got[i]++
 	}
 	w.checkParts(l, told, got, doubts)
+}
+
+// checkMissed checks that an owner is told, once, of each reply that may not have arrived, and of no other.
+func (w *world) checkMissed(rows map[id.Turn][]row) {
+	told := map[id.Message]int{}
+	for _, r := range rows[""] {
+		told[r.ID]++
+		if r.State == thread.Pending || r.Text != outbox.MissedNotice {
+			w.violate("of no turn is %+v", r.Message)
+		}
+	}
+	for t, replies := range rows {
+		for _, r := range replies {
+			if n := told[outbox.MissedID(r.ID)]; t != "" && (n == 1) != (r.State == thread.Lost) {
+				w.violate("the reply of %s is %q, of which the owner was told %d times", t, r.State, n)
+			}
+		}
+	}
 }
 
 func (w *world) checkParts(l *letter, told row, got []int, doubts int) {
