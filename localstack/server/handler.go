@@ -12,12 +12,12 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/channel/web/webstore"
 )
 
-// handler serves the page, the commands of this machine, and the webhook if there is one.
-func (s *Server) handler() http.Handler {
+// handler serves the page, the commands of this machine, and the webhook if there is one. The context is the server's.
+func (s *Server) handler(ctx context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pairPath, s.servePair)
 	if t := s.settings.Telegram; t != nil && !s.settings.Poll {
-		mux.Handle("POST /telegram", webhook(t.webhook(s.inbox, s.settings.Log), s.settings.Log))
+		mux.Handle("POST /telegram", webhook(t.webhook(ctx, s.inbox, s.settings.Log), s.settings.Log))
 	}
 	mux.Handle("/", web.Handler(web.Site{
 		Door:         s.inbox,

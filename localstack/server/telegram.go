@@ -40,14 +40,14 @@ func (t *Telegram) Name(ctx context.Context) (string, error) {
 
 func (t *Telegram) connection() string { return telegram.Connection(t.client.Bot()) }
 
-func (t *Telegram) receiver(door telegram.Door, log *slog.Logger) telegram.Receiver {
+func (t *Telegram) receiver(ctx context.Context, door telegram.Door, log *slog.Logger) telegram.Receiver {
 	return telegram.Receiver{Bot: t.client.Bot(), Door: door, Count: func(o telegram.Outcome) {
-		log.DebugContext(context.Background(), "telegram update", slog.String("outcome", o.String()))
+		log.DebugContext(ctx, "telegram update", slog.String("outcome", o.String()))
 	}}
 }
 
-func (t *Telegram) webhook(door telegram.Door, log *slog.Logger) telegram.Webhook {
-	return telegram.Webhook{Secret: t.secret, Receiver: t.receiver(door, log)}
+func (t *Telegram) webhook(ctx context.Context, door telegram.Door, log *slog.Logger) telegram.Webhook {
+	return telegram.Webhook{Secret: t.secret, Receiver: t.receiver(ctx, door, log)}
 }
 
 // run fetches updates, unless they come to the webhook. Its error says what is wrong with the settings.
@@ -55,7 +55,7 @@ func (t *Telegram) run(ctx context.Context, door telegram.Door, log *slog.Logger
 	if t.secret != "" {
 		return t.check(ctx)
 	}
-	poll := telegram.Poll{Client: t.client, Receiver: t.receiver(door, log), Report: func(err error) {
+	poll := telegram.Poll{Client: t.client, Receiver: t.receiver(ctx, door, log), Report: func(err error) {
 		log.WarnContext(ctx, "fetching updates", slog.Any("error", err))
 	}}
 	if err := poll.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
