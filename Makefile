@@ -10,6 +10,8 @@ SEEDS     ?= 200
 SEED      ?=
 OWNERS    ?= 1
 NAME      ?=
+ENDPOINT  ?=
+KNOWN     ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run pair test check lint race sim bench conformance build emulate grants infra clean
@@ -28,10 +30,10 @@ build/bobbin:
 	@$(GO) build -trimpath -o $@ ./localstack/bobbin
 
 test: ## all tests that need nothing but Go; with Python 3.10 there, the AWS adapters on an emulator too
-	@$(GO) run ./localstack/emulator/install
+	@$(GO) run ./localstack/emulator/install $(if $(filter true,$(CI)),-must)
 	$(GO) test ./...
 
-check: lint race infra ## what CI checks beyond the tests: linter, race detector, the stack
+check: lint race infra ## linter, race detector, the stack's tests; CI, which is .ci/run, also builds, tests, simulates and emulates
 
 lint: $(LINT) ## run the linter
 	$(LINT) run ./...
@@ -66,7 +68,9 @@ bench: ## measure: calls of the stores, time and bytes per turn, start, memory a
 	@echo '# the parts'
 	@$(BENCH) . -benchmem -benchtime 0.3s ./shared/local/... ./shared/channel/... | grep -E '^(Bench|---|  |FAIL)'
 
-conformance: ## the suites of the seams against ENDPOINT=… (any server that speaks AWS; "aws" is the account you are in)
+# ENDPOINT is the address of a server that speaks AWS, "ministack" or "moto", which are installed and started, or "aws",
+# the account you are in. KNOWN, "ministack" or "moto", leaves out what that server is known to get wrong.
+conformance: ## the suites of the seams on AWS, which is the emulator or ENDPOINT=… (an address; aws is the account you are in); KNOWN=… spares it its known faults
 	BOBBIN_TEST_ENDPOINT=$(ENDPOINT) BOBBIN_TEST_KNOWN=$(KNOWN) $(GO) test -count=1 -v ./localstack/conformance
 
 bootstraps = $(FUNCTIONS:%=build/$(1)/%/bootstrap)
