@@ -2,13 +2,15 @@
 // part once, or told to be possibly twice.
 //
 // No channel takes an idempotency key. So a part is marked before it is sent and confirmed after, and whoever finds a
-// mark without confirmation sends it once more with a line that says so: never silently twice, never silently lost.
+// mark without confirmation sends it once more, a while later, with a line that says so: never silently twice. Of a reply
+// that may have been lost all the same a notice follows: never silently lost.
 //
 // Records:
 //
 //	conv#<route> / o#<time>#<message>    JSON of Row: a message to send; gone once settled
 //	conv#<route> / head                  JSON of Head: who is sending in this conversation, until when
-//	ref#<route>#<external ID> / -        JSON of Ref: what a reply to a sent message belongs to; kept 90 days
+//	ref#<route>#<external ID> / -        JSON of Ref: what a reply to a sent message belongs to, for whoever routes
+//	                                     replies; may go 90 days after the message
 package outbox
 
 import (

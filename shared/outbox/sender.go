@@ -252,7 +252,8 @@ func (f *flush) failed(ctx context.Context, h head, row Row, last bool, err erro
 	case fault.GiveUp:
 		if row.Sending > 1 {
 			f.report.Lost++
-			return true, f.settle(ctx, h, row, last, end{thread.Lost, "It may have arrived; sending it again was refused: " + err.Error(), true})
+			reason := "It may have arrived; sending it again was refused: " + err.Error()
+			return true, f.settle(ctx, h, row, last, end{thread.Lost, reason, true})
 		}
 		f.report.Refused++
 		return true, f.settle(ctx, h, row, last, end{state: thread.Refused, reason: err.Error()})
