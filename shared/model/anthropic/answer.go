@@ -15,6 +15,7 @@ import (
 // what breaks that order is refused as a broken answer rather than guessed at.
 type answer struct {
 	client  *wire.Client
+	size    *wire.Size
 	show    func(model.Delta)
 	blocks  []*block
 	stop    sdk.StopReason
@@ -72,6 +73,9 @@ func (a *answer) start(e sdk.MessageStreamEventUnion) error {
 		return a.disorder("block %d began after %d blocks", e.Index, len(a.blocks))
 	}
 	c := e.ContentBlock
+	if err := a.size.Add(wire.BlockSize + len(c.RawJSON())); err != nil {
+		return err
+	}
 	b := &block{kind: c.Type, id: c.ID, name: c.Name, data: c.Data}
 	a.blocks = append(a.blocks, b)
 	switch c.Type {
@@ -91,15 +95,19 @@ func (a *answer) grow(e sdk.MessageStreamEventUnion) error {
 	if err != nil {
 		return err
 	}
-	switch e.Delta.Type {
+	d := e.Delta
+	if err := a.size.Add(len(d.Text) + len(d.Thinking) + len(d.Signature) + len(d.PartialJSON)); err != nil {
+		return err
+	}
+	switch d.Type {
 	case "text_delta":
-		a.append(b, model.DeltaText, e.Delta.Text)
+		a.append(b, model.DeltaText, d.Text)
 	case "thinking_delta":
-		a.append(b, model.DeltaThinking, e.Delta.Thinking)
+		a.append(b, model.DeltaThinking, d.Thinking)
 	case "signature_delta":
-		b.signature.WriteString(e.Delta.Signature)
+		b.signature.WriteString(d.Signature)
 	case "input_json_delta":
-		b.text.WriteString(e.Delta.PartialJSON)
+		b.text.WriteString(d.PartialJSON)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (m *Model) Info() model.Info { return model.Info{Provider: Provider, Name: 
 func (m *Model) Stream(ctx context.Context, req model.Request, show func(model.Delta)) (model.Response, error) {
 	stream := m.messages.NewStreaming(ctx, m.params(req))
 	defer stream.Close()
-	a := answer{client: m.client, show: show}
+	a := answer{client: m.client, size: m.client.Size(), show: show}
 	for !a.stopped && stream.Next() {
 		if err := a.add(stream.Current()); err != nil {
 			return model.Response{}, err

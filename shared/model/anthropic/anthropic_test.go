@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,6 +147,32 @@ func TestACallThatNeverWasWholeIsNotHandedOut(t *testing.T) {
 	_, err := stream(t, alone...)
 	if e, ok := errors.AsType[*model.Error](err); !ok || e.Kind != model.ErrorTemporary {
 		t.Errorf("one that the model meant to finish: got %v, want a temporary error", err)
+	}
+}
+
+func TestAnAnswerWithoutBoundIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	piece := strings.Repeat("a", 1<<20)
+	delta := func(kind, field string) []string {
+		d := `{"type":"content_block_delta","index":0,"delta":{"type":"` + kind + `","` + field + `":"` + piece + `"}}`
+		return append([]string{begin, text("")[0]}, slices.Repeat([]string{d}, 9)...)
+	}
+	empty := []string{begin}
+	for i := range 40_000 {
+		empty = append(empty, strings.Replace(text("")[0], `"index":0`, `"index":`+strconv.Itoa(i), 1))
+	}
+	for name, bodies := range map[string][]string{
+		"text":         delta("text_delta", "text"),
+		"thinking":     delta("thinking_delta", "thinking"),
+		"a signature":  delta("signature_delta", "signature"),
+		"arguments":    delta("input_json_delta", "partial_json"),
+		"empty blocks": empty,
+	} {
+		_, err := stream(t, bodies...)
+		e, ok := errors.AsType[*model.Error](err)
+		if !ok || e.Kind != model.ErrorOther || !strings.Contains(e.Message, "the answer was longer than 8 MiB") {
+			t.Errorf("%s: got %v, want a permanent error that says so", name, err)
+		}
 	}
 }
 

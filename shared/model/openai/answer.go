@@ -15,6 +15,7 @@ import (
 // answer collects the chunks of one stream.
 type answer struct {
 	client  *wire.Client
+	size    *wire.Size
 	show    func(model.Delta)
 	text    strings.Builder
 	refusal strings.Builder
@@ -33,7 +34,7 @@ type call struct {
 // half reports whether the arguments, in an answer that was cut off, can't be whole. Nothing in the stream says so.
 func (c *call) half() bool { return !json.Valid([]byte(c.arguments.String())) }
 
-func (a *answer) add(c sdk.ChatCompletionChunk) {
+func (a *answer) add(c sdk.ChatCompletionChunk) error {
 	if c.JSON.Usage.Valid() {
 		a.usage = usage(c.Usage)
 	}
@@ -41,20 +42,30 @@ func (a *answer) add(c sdk.ChatCompletionChunk) {
 		if choice.Index != 0 { // more than one choice was not asked for
 			continue
 		}
-		a.addDelta(choice.Delta)
+		if err := a.addDelta(choice.Delta); err != nil {
+			return err
+		}
 		if choice.FinishReason != "" {
 			a.finish = choice.FinishReason
 		}
 	}
+	return nil
 }
 
-func (a *answer) addDelta(d sdk.ChatCompletionChunkChoiceDelta) {
-	a.append(nil, model.DeltaThinking, reasoning(d))
+func (a *answer) addDelta(d sdk.ChatCompletionChunkChoiceDelta) error {
+	thought := reasoning(d)
+	if err := a.size.Add(len(thought) + len(d.Content) + len(d.Refusal)); err != nil {
+		return err
+	}
+	a.append(nil, model.DeltaThinking, thought)
 	a.append(&a.text, model.DeltaText, d.Content)
 	a.append(&a.refusal, model.DeltaText, d.Refusal)
 	for _, t := range d.ToolCalls {
-		a.addCall(t)
+		if err := a.addCall(t); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 func (a *answer) append(to *strings.Builder, kind model.DeltaKind, text string) {
@@ -81,15 +92,20 @@ func reasoning(d sdk.ChatCompletionChunkChoiceDelta) string {
 	return ""
 }
 
-func (a *answer) addCall(t sdk.ChatCompletionChunkChoiceDeltaToolCall) {
-	c := a.callFor(t)
+func (a *answer) addCall(t sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
+	before := len(a.calls)
+	c, more := a.callFor(t), arguments(t.Function)
+	if err := a.size.Add(len(more) + (len(a.calls)-before)*wire.BlockSize); err != nil {
+		return err
+	}
 	if t.ID != "" {
 		c.id = t.ID
 	}
 	if t.Function.Name != "" {
 		c.name = t.Function.Name
 	}
-	c.arguments.WriteString(arguments(t.Function))
+	c.arguments.WriteString(more)
+	return nil
 }
 
 // arguments returns a piece of a call's arguments: JSON in a string, or from a few servers JSON itself.

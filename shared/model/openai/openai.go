@@ -102,9 +102,11 @@ func refusesReasoning(err error) bool {
 func (m *Model) stream(ctx context.Context, req model.Request, show func(model.Delta)) (model.Response, error) {
 	stream := m.completions.NewStreaming(ctx, m.params(req))
 	defer stream.Close()
-	a := answer{client: m.client, show: show}
+	a := answer{client: m.client, size: m.client.Size(), show: show}
 	for stream.Next() {
-		a.add(stream.Current())
+		if err := a.add(stream.Current()); err != nil {
+			return model.Response{}, err
+		}
 	}
 	if a.finish != "" { // the answer is whole, whatever became of the connection after it
 		return a.response()

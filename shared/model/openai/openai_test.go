@@ -161,6 +161,41 @@ func TestAnswersWithoutAnEndOrContentAreTemporaryErrors(t *testing.T) {
 	}
 }
 
+func TestAnAnswerWithoutBoundIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	piece, long := strings.Repeat("a", 1<<20), strings.Repeat("a", 33<<20)
+	for name, line := range map[string]string{
+		"text":                     `data: {"choices":[{"index":0,"delta":{"content":"` + piece + `"}}]}`,
+		"a refusal":                `data: {"choices":[{"index":0,"delta":{"refusal":"` + piece + `"}}]}`,
+		"reasoning":                `data: {"choices":[{"index":0,"delta":{"reasoning":"` + piece + `"}}]}`,
+		"arguments":                `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"` + piece + `"}}]}}]}`,
+		"calls without any":        `data: {"choices":[{"index":0,"delta":{"tool_calls":[` + strings.Repeat(`{"id":"1"},{"id":"2"},`, 500) + `{"id":"3"}]}}]}`,
+		"one event, all by itself": `data: ` + long,
+	} {
+		endless := &repeated{text: line + "\n\n"}
+		_, err := stream(t, body(endless))
+		e, ok := errors.AsType[*model.Error](err)
+		if !ok || e.Kind != model.ErrorOther || !strings.Contains(e.Message, "the answer was longer than 8 MiB") {
+			t.Errorf("%s: got %v, want a permanent error that says so", name, err)
+		}
+		if most := 64 << 20; endless.read > most {
+			t.Errorf("%s: read %d bytes before giving up, want %d at most", name, endless.read, most)
+		}
+	}
+}
+
+// repeated is a text again and again.
+type repeated struct {
+	text string
+	read int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	n := copy(p, r.text[r.read%len(r.text):])
+	r.read += n
+	return n, nil
+}
+
 func TestLooseStreamsAreRead(t *testing.T) {
 	t.Parallel()
 	hi, end := `{"choices":[{"index":0,"delta":{"content":"hi"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -32,6 +33,9 @@ func (c *Client) Broken(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if errors.Is(err, bufio.ErrTooLong) { // one event beyond what a reader of lines takes
+		return c.tooLong()
 	}
 	kind := model.ErrorTemporary
 	if permanent(err) {
