@@ -11,9 +11,11 @@ import (
 	"time"
 )
 
-// maxSilence is how long a server may send nothing, before its answer or within it. It is long because a local server
-// reads a long prompt on a CPU without a word; a connection that died unnoticed must still end.
-const maxSilence = 10 * time.Minute
+// maxSilence is how long a server may send nothing while it is waited for, before its answer or within it; any byte ends
+// a silence, such as that of a comment or a ping. It leaves time to a local server that loads its model or reads a long
+// prompt without a word. It is no longer because a session can do nothing else meanwhile, and a server that hangs, or a
+// connection that died unnoticed, looks the same.
+const maxSilence = 120 * time.Second
 
 // Client sends a provider's requests. It satisfies the HTTP client interfaces of the vendors' SDKs. It follows no
 // redirect, so that a key never travels to another host.
@@ -45,8 +47,8 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(maxSilence, func() { cancel(errSilent) })
 	resp, err := c.http.Do(req.WithContext(ctx))
+	timer.Stop()
 	if err != nil {
-		timer.Stop()
 		cancel(nil)
 		return nil, c.Broken(req.Context(), causeOr(ctx, err))
 	}
@@ -76,13 +78,14 @@ type body struct {
 	cancel context.CancelCauseFunc
 }
 
+// Read is io.Reader's. Only the server's silence counts, not the time that our side takes between two reads.
 func (b *body) Read(p []byte) (int, error) {
+	b.timer.Reset(maxSilence)
 	n, err := b.ReadCloser.Read(p)
+	b.timer.Stop()
 	if err != nil {
-		b.timer.Stop()
 		return n, orEOF(b.ctx, err)
 	}
-	b.timer.Reset(maxSilence)
 	return n, nil
 }
 

@@ -164,26 +164,83 @@ func (s silence) Read([]byte) (int, error) {
 	return 0, s.ctx.Err()
 }
 
-func (silence) Close() error { return nil }
+// silent is a server that answers with this body; nil for no answer at all.
+func silent(body func(context.Context) io.Reader) roundTrip {
+	return func(r *http.Request) (*http.Response, error) {
+		if body == nil {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body(r.Context())), Request: r}, nil
+	}
+}
+
+// pinging is a body that brings a comment a little before the silence would be too long, some times, and then falls
+// silent.
+type pinging struct {
+	silence
+	left int
+}
+
+func (p *pinging) Read(b []byte) (int, error) {
+	if p.left == 0 {
+		return p.silence.Read(b)
+	}
+	p.left--
+	time.Sleep(maxSilence - time.Second)
+	return copy(b, ":\n"), nil
+}
 
 func TestSilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := NewClient("fake", &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: silence{r.Context()}, Request: r}, nil
-		})}, "", key)
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://fake.test", nil)
-		begin := time.Now()
-		resp, err := c.Do(req)
-		if err != nil {
-			t.Fatal(err)
+	for name, tt := range map[string]struct {
+		body func(context.Context) io.Reader
+		slow time.Duration // what our side takes after each read
+		want time.Duration
+	}{
+		"no answer":                {nil, 0, maxSilence},
+		"an answer without a byte": {func(ctx context.Context) io.Reader { return silence{ctx} }, 0, maxSilence},
+		"pings count as bytes": {
+			func(ctx context.Context) io.Reader { return &pinging{silence{ctx}, 3} }, 0, 3*(maxSilence-time.Second) + maxSilence,
+		},
+		"our own time does not count": {
+			func(ctx context.Context) io.Reader { return io.MultiReader(strings.NewReader("a"), silence{ctx}) },
+			2 * maxSilence, 2*maxSilence + maxSilence,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				err := readAll(t, silent(tt.body), tt.slow)
+				e, ok := errors.AsType[*model.Error](err)
+				if !ok || e.Kind != model.ErrorTemporary || !strings.Contains(e.Message, "sent nothing") || time.Since(begin) != tt.want {
+					t.Errorf("got %v after %v, want a temporary error after %v", err, time.Since(begin), tt.want)
+				}
+			})
+		})
+	}
+}
+
+// readAll sends a request and reads its response up to the error, slowly.
+func readAll(t *testing.T, transport http.RoundTripper, slow time.Duration) error {
+	t.Helper()
+	c := NewClient("fake", &http.Client{Transport: transport}, "", key)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://fake.test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for {
+		if _, err = resp.Body.Read(make([]byte, 8)); err != nil {
+			return c.Broken(t.Context(), err)
 		}
-		defer resp.Body.Close()
-		_, err = resp.Body.Read(make([]byte, 1))
-		if err == nil || !strings.Contains(c.Broken(t.Context(), err).Error(), "sent nothing") || time.Since(begin) != maxSilence {
-			t.Errorf("got %v after %v, want an end after %v", err, time.Since(begin), maxSilence)
-		}
-	})
+		time.Sleep(slow)
+	}
 }
 
 func TestErrorEventsAreTemporaryUnlessTheySayOtherwise(t *testing.T) {
