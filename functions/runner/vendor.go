@@ -64,7 +64,9 @@ func (v *vendor) open(ctx context.Context) (model.Model, error) {
 	with.AnthropicKey, with.OpenAIKey = key, key // only the chosen provider's is looked at
 	m, err := provider.Open(with)
 	if err != nil {
-		return nil, v.unusable(model.ErrorAuth, "the stack's settings name no usable model: deploy it again with another one: "+err.Error())
+		// The error's own words are for whoever sets variables; here the stack does.
+		return nil, v.unusable(model.ErrorAuth, fmt.Sprintf(
+			"the model %q can't be used: deploy the stack again with one such as -c model=%s", v.settings.Choice, provider.DefaultAnthropic))
 	}
 	v.key, v.opened = key, m
 	return m, nil

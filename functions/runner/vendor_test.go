@@ -65,7 +65,8 @@ func TestWithoutAUsableKeyTheOwnerReadsWhichParameterToSet(t *testing.T) {
 		"unreadable": {"sk-good-0001", func(_ *vendor, s *secrettest.Fake) {
 			s.Refuse = func(string, int) bool { return true }
 		}, model.ErrorTemporary, parameter},
-		"no such provider": {"sk-good-0001", func(v *vendor, _ *secrettest.Fake) { v.settings.Choice = "acme:x" }, model.ErrorAuth, "deploy it again"},
+		"no such provider": {"sk-good-0001", func(v *vendor, _ *secrettest.Fake) { v.settings.Choice = "acme:x" }, model.ErrorAuth, "deploy the stack again with one such as -c model="},
+		"no choice":        {"sk-good-0001", func(v *vendor, _ *secrettest.Fake) { v.settings.Choice = "" }, model.ErrorAuth, "-c model="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,8 +79,8 @@ func TestWithoutAUsableKeyTheOwnerReadsWhichParameterToSet(t *testing.T) {
 			if !ok || told.Kind != c.kind || !strings.Contains(told.Message, c.words) {
 				t.Errorf("got %v, want kind %v and the words %q", err, c.kind, c.words)
 			}
-			if ok && strings.Contains(told.Message, "ANTHROPIC_API_KEY") {
-				t.Errorf("a function has no such variable: %v", err)
+			if ok && (strings.Contains(told.Message, "_API_KEY") || strings.Contains(told.Message, "BOBBIN_MODEL")) {
+				t.Errorf("who has deployed the stack knows no such variable: %v", err)
 			}
 		})
 	}
