@@ -52,7 +52,7 @@ func (p *Poll) Run(ctx context.Context) error {
 			continue
 		}
 		stop := fatal(err)
-		if stop != nil && !(begun && conflict(err)) {
+		if stop != nil && (!begun || !conflict(err)) {
 			return stop
 		}
 		p.wait(ctx, &rest, cmp.Or(stop, err))

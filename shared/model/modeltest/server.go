@@ -220,8 +220,10 @@ func problemOf(err error) problem {
 	case model.ErrorTemporary:
 		return problem{status: statusOverloaded, kind: "overloaded_error", message: "Overloaded"}
 	case model.ErrorOverflow:
-		return problem{status: http.StatusBadRequest, kind: "invalid_request_error", overflow: true,
-			message: "prompt is too long: 210000 tokens > 200000 maximum"}
+		return problem{
+			status: http.StatusBadRequest, kind: "invalid_request_error", overflow: true,
+			message: "prompt is too long: 210000 tokens > 200000 maximum",
+		}
 	case model.ErrorAuth:
 		return problem{status: http.StatusUnauthorized, kind: "authentication_error", message: "invalid x-api-key"}
 	case model.ErrorOther:

@@ -105,11 +105,15 @@ func TestLooseServersAreUnderstood(t *testing.T) {
 		{"the same ID twice", []string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a"}},{"index":1,"id":"1","function":{"name":"b"}}]},"finish_reason":"tool_calls"`}, "", []string{"a{}", "b{}"}, model.StopTools},
 		{"the limit", []string{`"delta":{"content":"h"},"finish_reason":"length"`}, "h", nil, model.StopLength},
 		{
-			"the limit within a call", []string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":"{\"x\":1}"}},{"index":1,"id":"2","function":{"name":"b","arguments":"{\"y\":"}}]},"finish_reason":"length"`},
-			"", []string{`a{"x":1}`}, model.StopLength,
+			"the limit within a call",
+			[]string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":"{\"x\":1}"}},{"index":1,"id":"2","function":{"name":"b","arguments":"{\"y\":"}}]},"finish_reason":"length"`},
+			"",
+			[]string{`a{"x":1}`},
+			model.StopLength,
 		},
 		{
-			"the limit within the only call", []string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a"}}]},"finish_reason":"length"`},
+			"the limit within the only call",
+			[]string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a"}}]},"finish_reason":"length"`},
 			"(The model ran out of tokens before it said anything.)", nil, model.StopLength,
 		},
 		{"a refusal", []string{`"delta":{"refusal":"I can't."}`, `"delta":{},"finish_reason":"stop"`}, "I can't.", nil, model.StopRefused},

@@ -41,8 +41,9 @@ func Check(ctx context.Context, s Settings) error {
 		return nil
 	}
 	client := wire.NewClient(provider, s.HTTP, base, key)
-	refused := ask(ctx, client, strings.TrimRight(base, "/")+"/models/"+url.PathEscape(name), header)
-	if refused == nil || refused.Message == http.StatusText(refused.Status) { // the latter is a page or nothing: no provider's words
+	err := ask(ctx, client, strings.TrimRight(base, "/")+"/models/"+url.PathEscape(name), header)
+	refused, ok := errors.AsType[*model.Error](err)
+	if !ok || refused.Message == http.StatusText(refused.Status) { // the latter is a page or nothing: no provider's words
 		return nil
 	}
 	said := strings.Join(strings.Fields(refused.Message), " ")
@@ -55,18 +56,16 @@ func Check(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// ask returns what the provider says against the request; nil if it takes it, or can't be asked.
-func ask(ctx context.Context, client *wire.Client, address string, header http.Header) *model.Error {
+// ask returns an error unless the provider takes the request: a *model.Error when it says something against it.
+func ask(ctx context.Context, client *wire.Client, address string, header http.Header) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil
+		return err
 	}
 	request.Header = header
 	response, err := client.Do(request)
 	if err != nil {
-		refused, _ := errors.AsType[*model.Error](err)
-		return refused
+		return err
 	}
-	_ = response.Body.Close()
-	return nil
+	return response.Body.Close()
 }

@@ -144,8 +144,11 @@ func TestAnswerStreamsWordByWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []model.Delta{
-		{Kind: model.DeltaThinking, Text: "hm "}, {Kind: model.DeltaThinking, Text: "hm"},
-		{Kind: model.DeltaText, Text: "one  "}, {Kind: model.DeltaText, Text: "two"}, {Kind: model.DeltaText, Text: "\nthree"},
+		{Kind: model.DeltaThinking, Text: "hm "},
+		{Kind: model.DeltaThinking, Text: "hm"},
+		{Kind: model.DeltaText, Text: "one  "},
+		{Kind: model.DeltaText, Text: "two"},
+		{Kind: model.DeltaText, Text: "\nthree"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("shown otherwise (-want +got):\n%s", diff)
