@@ -41,8 +41,8 @@ func NewClient(provider string, base *http.Client, baseURL, key string) *Client 
 	return c
 }
 
-// Do sends req and returns its successful response. Any other status, and a request that got no response, is a
-// *model.Error; reading a body that falls silent fails.
+// Do sends req and returns its successful response, a stream of events. Any other status or content, and a request that
+// got no response, is a *model.Error; reading a body that falls silent fails.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(maxSilence, func() { cancel(errSilent) })
@@ -56,6 +56,10 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
 		return nil, c.refused(req.Context(), resp)
+	}
+	if kind, ok := otherKind(resp.Header); ok {
+		defer resp.Body.Close()
+		return nil, c.noStream(req.Context(), resp, kind)
 	}
 	return resp, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,6 +20,9 @@ import (
 
 // maxMessage bounds a provider's words in an error, in bytes; a proxy may answer with a whole page.
 const maxMessage = 2000
+
+// maxError bounds what is read of a response that is no answer, in bytes.
+const maxError = 64 << 10
 
 // Temporary returns an error that the same request may not meet again.
 func (c *Client) Temporary(words string) error {
@@ -73,7 +77,10 @@ func brokenWords(err error) string {
 // Event returns the error for an error object that came inside a successful stream: {"error":{"type","code","message"}}
 // or its parts. It is temporary unless its own words say otherwise.
 func (c *Client) Event(data []byte) error {
-	d := parseDetail(data)
+	return c.event(parseDetail(data))
+}
+
+func (c *Client) event(d detail) *model.Error {
 	kind, known := d.kind()
 	if !known {
 		kind = d.eventKind()
@@ -81,9 +88,38 @@ func (c *Client) Event(data []byte) error {
 	return c.fail(kind, 0, d.words())
 }
 
+// streamType is the media type of a stream of events.
+const streamType = "text/event-stream"
+
+// otherKind returns the media type of a response that says to be something else than a stream of events. A few servers
+// say nothing.
+func otherKind(h http.Header) (string, bool) {
+	said := h.Get("Content-Type")
+	kind, _, err := mime.ParseMediaType(said)
+	if err != nil && kind == "" {
+		kind, _, _ = strings.Cut(said, ";")
+	}
+	return kind, said != "" && kind != streamType
+}
+
+// noStream reads a successful response that is no stream: a gateway's error object, which counts like an error event,
+// or something that no model sends, such as the page of a proxy that wants a login.
+func (c *Client) noStream(ctx context.Context, resp *http.Response, kind string) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
+	if err != nil {
+		return c.Broken(ctx, err)
+	}
+	if d := parseDetail(text); d.Message != "" || d.Code != "" {
+		e := c.event(d)
+		e.RetryAfter = RetryAfter(resp.Header, time.Now())
+		return e
+	}
+	return c.fail(model.ErrorOther, 0, fmt.Sprintf("the server did not answer with a stream (%s): is BOBBIN_MODEL_URL right?", kind))
+}
+
 // refused reads a response whose status says that it is none.
 func (c *Client) refused(ctx context.Context, resp *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -98,6 +98,46 @@ func TestErrorResponsesAreClassified(t *testing.T) {
 	}
 }
 
+func TestASuccessfulResponseThatIsNoStreamIsAnError(t *testing.T) {
+	t.Parallel()
+	const doubt = "is BOBBIN_MODEL_URL right?"
+	for name, tt := range map[string]struct {
+		kind, body string
+		want       model.ErrorKind
+		words      string
+	}{
+		"a gateway's rate limit":    {"application/json", `{"error":{"message":"Slow down","type":"rate_limit_error"}}`, model.ErrorTemporary, "Slow down"},
+		"a gateway's error by code": {"application/json; charset=utf-8", `{"error":{"message":"no such key","code":401}}`, model.ErrorAuth, "no such key"},
+		"an overflow":               {"application/json", `{"error":{"message":"prompt is too long"}}`, model.ErrorOverflow, "too long"},
+		"a bad request":             {"application/json", `{"error":{"message":"bad tool","type":"invalid_request_error"}}`, model.ErrorOther, "bad tool"},
+		"an error called a text":    {"text/plain", `{"error":"model 'x' is not there"}`, model.ErrorTemporary, "not there"},
+		"a whole answer":            {"application/json", `{"id":"1","object":"chat.completion","choices":[]}`, model.ErrorOther, "(application/json): " + doubt},
+		"Anthropic's whole answer":  {"application/json", `{"id":"1","type":"message","content":[]}`, model.ErrorOther, doubt},
+		"a page":                    {"text/html; charset=utf-8", "<html>log in</html>", model.ErrorOther, "(text/html): " + doubt},
+		"a page, loosely":           {"text/html; charset", "<html>", model.ErrorOther, "(text/html): " + doubt},
+		"nothing":                   {"application/json", "", model.ErrorOther, doubt},
+		"an echo of the key":        {"application/json", `{"error":{"message":"what is ` + key + `"}}`, model.ErrorTemporary, "[redacted]"},
+	} {
+		err := send(t, response(http.StatusOK, tt.body, "Content-Type", tt.kind, "Retry-After", "7"), "http://fake.test/v1")
+		e, ok := errors.AsType[*model.Error](err)
+		if !ok || e.Kind != tt.want || !strings.Contains(e.Message, tt.words) {
+			t.Errorf("%s: got %v, want %v with %q", name, err, tt.want, tt.words)
+		}
+		if ok && e.Kind == model.ErrorTemporary && e.RetryAfter != 7*time.Second {
+			t.Errorf("%s: the server's own wait is lost: %v", name, e.RetryAfter)
+		}
+	}
+	for _, kind := range []string{"text/event-stream", "Text/Event-Stream; charset=utf-8", "text/event-stream;", ""} {
+		header := []string{"Content-Type", kind}
+		if kind == "" {
+			header = nil
+		}
+		if err := send(t, response(http.StatusOK, "data: {}\n\n", header...), "http://fake.test/v1"); err != nil {
+			t.Errorf("%q: got %v, want it taken for a stream", kind, err)
+		}
+	}
+}
+
 func TestLongWordsAreCut(t *testing.T) {
 	t.Parallel()
 	err := send(t, response(500, strings.Repeat("é", 5000)), "http://fake.test")
