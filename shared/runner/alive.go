@@ -44,11 +44,13 @@ func beat(ctx context.Context, d queue.Delivery, run *turn.Run) error {
 		case <-ctx.Done():
 			return nil
 		case <-lapse.C:
-			return fmt.Errorf("%w: no sign of life could be given in time", turn.ErrFenced)
 		case <-ticker.C:
 		}
-		if ctx.Err() != nil { // both were ready: a sign that took long ends after the work has
+		switch { // whichever of them was ready first: a process that was frozen finds all of them so
+		case ctx.Err() != nil:
 			return nil
+		case !time.Now().Before(run.Until()):
+			return fmt.Errorf("%w: no sign of life could be given in time", turn.ErrFenced)
 		}
 		err := renew(ctx, run)
 		switch {
