@@ -232,8 +232,8 @@ func Failed(err error) turn.Ending {
 	e := turn.Unexpected(err, time.Now())
 	if told, ok := errors.AsType[*model.Error](err); ok {
 		e.Text = "I could not finish this: " + told.Error()
-		if told.Kind == model.ErrorAuth {
-			e.Text += "\n\nCheck the model's key and name in Bobbin's settings."
+		if hint := told.Hint(); hint != "" {
+			e.Text += "\n\n" + hint
 		}
 	}
 	return e

@@ -317,10 +317,12 @@ func TestTheOwnerReadsTheProvidersOwnWords(t *testing.T) {
 	t.Parallel()
 	overloaded := &model.Error{Provider: "acme", Kind: model.ErrorTemporary, Status: 529, Message: "Overloaded"}
 	forbidden := &model.Error{Provider: "acme", Kind: model.ErrorAuth, Status: 401, Message: "invalid key"}
+	unknown := &model.Error{Provider: "acme", Kind: model.ErrorName, Status: 404, Message: "no model x"}
 	for name, tc := range map[string]struct {
 		err  error
 		want []string
 	}{
+		"an unknown model":      {unknown, []string{"acme: no model x (HTTP 404)\n\nCheck the model's name (BOBBIN_MODEL)."}},
 		"a provider's error":    {fmt.Errorf("asking: %w", overloaded), []string{"I could not finish this: acme: Overloaded (HTTP 529)"}},
 		"a key that is refused": {forbidden, []string{"acme: invalid key (HTTP 401)", "in Bobbin's settings"}},
 		"anything else":         {errors.New("nil pointer in /src/x.go"), []string{turn.GenericNotice}},

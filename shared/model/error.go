@@ -14,6 +14,7 @@ const (
 	ErrorTemporary                  // overloaded, rate-limited, broken connection: the same request may succeed later
 	ErrorOverflow                   // the request does not fit the model's context window
 	ErrorAuth                       // the key is missing, wrong or may not use this model
+	ErrorName                       // the server does not know the model, or has nothing at the address
 )
 
 func (k ErrorKind) String() string {
@@ -26,6 +27,8 @@ func (k ErrorKind) String() string {
 		return "overflow"
 	case ErrorAuth:
 		return "auth"
+	case ErrorName:
+		return "name"
 	}
 	return "invalid"
 }
@@ -44,4 +47,16 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s: %s", e.Provider, e.Message)
 	}
 	return fmt.Sprintf("%s: %s (HTTP %d)", e.Provider, e.Message, e.Status)
+}
+
+// Hint is what the owner can do about it: a sentence, or "" where nothing is known to help.
+func (e *Error) Hint() string {
+	switch e.Kind {
+	case ErrorAuth:
+		return "Check the model's key and name in Bobbin's settings."
+	case ErrorName:
+		return "Check the model's name (BOBBIN_MODEL)."
+	case ErrorOther, ErrorTemporary, ErrorOverflow:
+	}
+	return ""
 }

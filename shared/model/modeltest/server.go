@@ -226,7 +226,7 @@ func problemOf(err error) problem {
 		}
 	case model.ErrorAuth:
 		return problem{status: http.StatusUnauthorized, kind: "authentication_error", message: "invalid x-api-key"}
-	case model.ErrorOther:
+	case model.ErrorName, model.ErrorOther: // the scripted model knows every name
 	}
 	return problem{status: http.StatusBadRequest, kind: "invalid_request_error", message: e.Message}
 }

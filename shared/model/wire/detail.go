@@ -106,8 +106,8 @@ var kindOfWord = map[string]model.ErrorKind{
 	"billing_error":           model.ErrorOther,
 	"billing_not_active":      model.ErrorOther,
 	"billing_hard_limit_hit":  model.ErrorOther,
-	"not_found_error":         model.ErrorOther,
-	"model_not_found":         model.ErrorOther,
+	"not_found_error":         model.ErrorName,
+	"model_not_found":         model.ErrorName,
 	"content_policy_violated": model.ErrorOther,
 }
 
@@ -152,6 +152,8 @@ func statusKind(status int) model.ErrorKind {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return model.ErrorAuth
+	case http.StatusNotFound:
+		return model.ErrorName
 	case http.StatusRequestEntityTooLarge:
 		return model.ErrorOverflow
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
