@@ -165,17 +165,17 @@ func (a *answer) response() (model.Response, error) {
 	return a.settle(r, said, calls)
 }
 
-// settle sees to it that an answer has something to go on with.
+// settle sees to it that an answer has something to go on with, and that one which was ended from outside says so.
 func (a *answer) settle(r model.Response, said, calls bool) (model.Response, error) {
 	switch {
-	case said || calls:
-		return r, nil
 	case r.Stop == model.StopRefused:
-		r.Blocks = append(r.Blocks, model.Block{Text: "(The provider's safety system ended this answer.)"})
+		r.Blocks = append(r.Blocks, model.Block{Text: wire.Refused})
+		return r, nil
+	case said || calls:
 		return r, nil
 	case r.Stop == model.StopLength: // it spent its tokens on thinking, or on a call that never was whole
 		if len(r.Blocks) == 0 {
-			r.Blocks = append(r.Blocks, model.Block{Text: "(The model ran out of tokens before it said anything.)"})
+			r.Blocks = append(r.Blocks, model.Block{Text: wire.OutOfTokens})
 		}
 		return r, nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/model/anthropic"
+	"github.com/bobbin-agent/bobbin/shared/model/wire"
 )
 
 // roundTrip is a transport made of a function.
@@ -120,9 +121,22 @@ func TestStopReasonsAreOurs(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", reason, resp.Stop, err, want)
 		}
 	}
-	resp, err := stream(t, begin, strings.Replace(end, "end_turn", "refusal", 1), stop)
-	if err != nil || resp.Stop != model.StopRefused || len(resp.Blocks) != 1 {
-		t.Errorf("an empty refusal: got %+v, %v", resp, err)
+}
+
+func TestAnAnswerThatTheProviderEndedSaysSo(t *testing.T) {
+	t.Parallel()
+	refusal := strings.Replace(end, "end_turn", "refusal", 1)
+	for name, c := range map[string]struct {
+		bodies []string
+		want   []model.Block
+	}{
+		"before a word":   {[]string{begin, refusal, stop}, []model.Block{{Text: wire.Refused}}},
+		"in mid sentence": {append(append([]string{begin}, text("First, you")...), refusal, stop), []model.Block{{Text: "First, you"}, {Text: wire.Refused}}},
+	} {
+		resp, err := stream(t, c.bodies...)
+		if diff := cmp.Diff(c.want, resp.Blocks); err != nil || resp.Stop != model.StopRefused || diff != "" {
+			t.Errorf("%s: stop %q, error %v, blocks (-want +got):\n%s", name, resp.Stop, err, diff)
+		}
 	}
 }
 
@@ -132,10 +146,11 @@ func TestACallThatNeverWasWholeIsNotHandedOut(t *testing.T) {
 		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t1","name":"a","input":{}}}`,
 		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{}"}}`,
 	}
+	said := map[model.StopReason][]model.Block{model.StopRefused: {{Text: wire.Refused}}} // beside what was there
 	for reason, want := range map[string]model.StopReason{"max_tokens": model.StopLength, "refusal": model.StopRefused} {
 		bodies := append(append([]string{begin}, text("hi")...), half...)
 		resp, err := stream(t, append(bodies, strings.Replace(end, "end_turn", reason, 1), stop)...)
-		if diff := cmp.Diff([]model.Block{{Text: "hi"}}, resp.Blocks); err != nil || resp.Stop != want || diff != "" {
+		if diff := cmp.Diff(slices.Concat([]model.Block{{Text: "hi"}}, said[want]), resp.Blocks); err != nil || resp.Stop != want || diff != "" {
 			t.Errorf("%s: stop %q, error %v, blocks (-want +got):\n%s", reason, resp.Stop, err, diff)
 		}
 	}

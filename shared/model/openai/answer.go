@@ -147,13 +147,14 @@ func usage(u sdk.CompletionUsage) model.Usage {
 // response is the whole answer, once its finish reason has come.
 func (a *answer) response() (model.Response, error) {
 	r := model.Response{Stop: stopReason(a.finish), Usage: a.usage}
-	text := a.text.String()
-	if a.refusal.Len() > 0 {
-		text += a.refusal.String()
-		r.Stop = model.StopRefused
-	}
-	if strings.TrimSpace(text) != "" {
+	if text := a.text.String() + a.refusal.String(); strings.TrimSpace(text) != "" {
 		r.Blocks = append(r.Blocks, model.Block{Text: text})
+	}
+	if r.Stop == model.StopRefused {
+		r.Blocks = append(r.Blocks, model.Block{Text: wire.Refused})
+	}
+	if a.refusal.Len() > 0 { // the model itself says why
+		r.Stop = model.StopRefused
 	}
 	if r.Stop == model.StopLength || r.Stop == model.StopRefused {
 		a.calls = slices.DeleteFunc(a.calls, (*call).half)
@@ -173,14 +174,9 @@ func (a *answer) settle(r model.Response) (model.Response, error) {
 	if len(r.Blocks) > 0 {
 		return r, nil
 	}
-	switch r.Stop {
-	case model.StopRefused:
-		r.Blocks = []model.Block{{Text: "(The provider's safety system ended this answer.)"}}
+	if r.Stop == model.StopLength {
+		r.Blocks = []model.Block{{Text: wire.OutOfTokens}}
 		return r, nil
-	case model.StopLength:
-		r.Blocks = []model.Block{{Text: "(The model ran out of tokens before it said anything.)"}}
-		return r, nil
-	case model.StopEnd, model.StopTools:
 	}
 	return model.Response{}, a.client.Temporary("the answer is empty")
 }
@@ -207,7 +203,7 @@ func stopReason(finish string) model.StopReason {
 		return model.StopTools
 	case "length":
 		return model.StopLength
-	case "content_filter":
+	case "content_filter", "refusal": // the latter is Anthropic's, which some gateways pass on
 		return model.StopRefused
 	default: // stop, and what other servers call it
 		return model.StopEnd
