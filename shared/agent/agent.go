@@ -227,10 +227,14 @@ func failed(ctx context.Context, err error) (turn.Ending, error) {
 }
 
 // Failed is the ending of a turn that an error ended: the owner is told the provider's own words, or that something
-// went wrong.
+// went wrong; the operator all there is.
 func Failed(err error) turn.Ending {
 	e := turn.Unexpected(err, time.Now())
+	e.Cause = err
 	if told, ok := errors.AsType[*model.Error](err); ok {
+		if told.Detail != "" {
+			e.Cause = fmt.Errorf("%w (%s)", err, told.Detail)
+		}
 		e.Text = "I could not finish this: " + told.Error()
 		if hint := told.Hint(); hint != "" {
 			e.Text += "\n\n" + hint

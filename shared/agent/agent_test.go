@@ -340,6 +340,19 @@ func TestTheOwnerReadsTheProvidersOwnWords(t *testing.T) {
 	}
 }
 
+func TestOnlyTheOperatorReadsTheDetailOfAnError(t *testing.T) {
+	t.Parallel()
+	const detail = "read tcp 10.1.2.3:33030->10.1.2.4:443: connection reset by peer"
+	broke := &model.Error{Provider: "acme", Kind: model.ErrorTemporary, Message: "the connection broke off", Detail: detail}
+	ending := newWorld(t, fail(broke)).turn("hello")
+	if ending.Cause == nil || !errors.Is(ending.Cause, broke) || !strings.Contains(ending.Cause.Error(), detail) {
+		t.Errorf("the operator reads %v, want the detail too", ending.Cause)
+	}
+	if strings.Contains(ending.Text+ending.Error, "10.1.2.3") {
+		t.Errorf("owner or model read an address: %+v", ending)
+	}
+}
+
 func TestTheNextTurnIsToldOfAFailureOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fail(errors.New("broken")), say("sorry"), say("fine"))

@@ -33,12 +33,14 @@ func (k ErrorKind) String() string {
 	return "invalid"
 }
 
-// Error is a provider's error. Its text is fit for the owner: the provider's own words, keys cut out.
+// Error is a provider's error. Its text is fit for the owner: the provider's own words, or plain ones without addresses;
+// keys cut out.
 type Error struct {
 	Provider   string
 	Kind       ErrorKind
 	Status     int           // of HTTP; 0 when there was none
-	Message    string        // the provider's own words, keys cut out
+	Message    string        // the provider's own words, or plain ones
+	Detail     string        // what the operator may want to know beside it, such as addresses; keys cut out, not in the text
 	RetryAfter time.Duration // what the provider asked for; 0 when it did not
 }
 

@@ -181,7 +181,7 @@ func (r *Runner) run(ctx context.Context, d queue.Delivery, run *turn.Run) error
 		}
 		return err
 	}
-	r.note(ctx, "turn ended", run.Turn(), nil)
+	r.note(ctx, "turn ended", run.Turn(), ending.Cause)
 	return r.after(ctx, t)
 }
 

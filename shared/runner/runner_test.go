@@ -348,6 +348,24 @@ func TestAPanicOfTheAgentEndsItsTurnAlone(t *testing.T) {
 	})
 }
 
+func TestTheOperatorIsToldWhyATurnFailed(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.say("hello")
+		cause := errors.New("read tcp 10.1.2.3:33030: reset")
+		w.work = func(context.Context, *turn.Run) (turn.Ending, error) {
+			ending := turn.Unexpected(errors.New("reset"), time.Now())
+			ending.Cause = cause
+			return ending, nil
+		}
+		noted := map[string]error{}
+		w.Note = func(_ context.Context, event string, _ turn.Turn, err error) { noted[event] = err }
+		w.run()
+		if !errors.Is(noted["turn ended"], cause) {
+			w.Errorf("noted %v, want the cause at the turn's end", noted)
+		}
+	})
+}
+
 func TestAStoreThatFailsTheAgentEndsItsTurn(t *testing.T) {
 	bubble(t, func(w *world) {
 		u := w.say("hello")

@@ -26,6 +26,7 @@ type Ending struct {
 	From        thread.From // who says so
 	Error       string      // with Failed: as raised, secrets cut out
 	Interrupted bool        // with Failed: the worker died
+	Cause       error       // with Failed: for the operator's log, where there is more to say; not kept
 }
 
 // End returns the operations that end a running turn: live, failed and found dead alike. The fence comes first: it is

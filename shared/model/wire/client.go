@@ -97,7 +97,7 @@ func orEOF(ctx context.Context, err error) error {
 	if err == io.EOF { //nolint:errorlint // readers return io.EOF itself
 		return err
 	}
-	return causeOr(ctx, err)
+	return lostError{causeOr(ctx, err)}
 }
 
 func (b *body) Close() error {

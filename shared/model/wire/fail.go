@@ -1,16 +1,12 @@
 package wire
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -27,51 +23,6 @@ const maxError = 64 << 10
 // Temporary returns an error that the same request may not meet again.
 func (c *Client) Temporary(words string) error {
 	return c.fail(model.ErrorTemporary, 0, words)
-}
-
-// Broken returns the error for a request that got no response, or whose response broke off: temporary, unless the
-// address is wrong or the server's certificate does not fit. A *model.Error stays; once ctx has ended, its error counts.
-func (c *Client) Broken(ctx context.Context, err error) error {
-	if _, ok := errors.AsType[*model.Error](err); ok {
-		return err
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if errors.Is(err, bufio.ErrTooLong) { // one event beyond what a reader of lines takes
-		return c.tooLong()
-	}
-	kind := model.ErrorTemporary
-	if permanent(err) {
-		kind = model.ErrorOther
-	}
-	return c.fail(kind, 0, brokenWords(err))
-}
-
-// permanent reports whether a transport error will come again however often the request is sent.
-func permanent(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
-	}
-	e, ok := errors.AsType[*url.Error](err)
-	return ok && strings.Contains(e.Err.Error(), "unsupported protocol scheme")
-}
-
-// brokenWords tells a transport error with the host it was for but without the rest of the address, which may hold
-// secrets.
-func brokenWords(err error) string {
-	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) { //nolint:errorlint // readers return io.EOF itself
-		return "the connection broke off before the answer was whole"
-	}
-	e, ok := errors.AsType[*url.Error](err)
-	if !ok {
-		return "reading the answer: " + err.Error()
-	}
-	host := "the server"
-	if u, parseErr := url.Parse(e.URL); parseErr == nil && u.Host != "" {
-		host = u.Host
-	}
-	return fmt.Sprintf("reaching %s: %v", host, e.Err)
 }
 
 // Event returns the error for an error object that came inside a successful stream: {"error":{"type","code","message"}}
@@ -149,11 +100,16 @@ func plainWords(resp *http.Response, text []byte) string {
 }
 
 func (c *Client) fail(kind model.ErrorKind, status int, words string) *model.Error {
+	return &model.Error{Provider: c.provider, Kind: kind, Status: status, Message: c.clean(words)}
+}
+
+// clean cuts keys out of words, and what is beyond their bound.
+func (c *Client) clean(words string) string {
 	words = model.Redact(strings.ToValidUTF8(words, "\uFFFD"), c.secrets...)
 	if len(words) > maxMessage {
 		words = strings.ToValidUTF8(words[:maxMessage], "") + "…"
 	}
-	return &model.Error{Provider: c.provider, Kind: kind, Status: status, Message: words}
+	return words
 }
 
 // RetryAfter reads how long a server asks to wait: retry-after-ms, or Retry-After in seconds or as a date; 0 if it does

@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -150,34 +154,57 @@ func TestLongWordsAreCut(t *testing.T) {
 	}
 }
 
-func TestTransportErrorsHoldNeitherKeyNorAddress(t *testing.T) {
+func TestTheOwnerReadsPlainWordsOfABrokenConnection(t *testing.T) {
 	t.Parallel()
+	dial := func(err error) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 8000}, Err: err}
+	}
+	reset := &net.OpError{
+		Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 33030}, Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 8000},
+		Err: os.NewSyscallError("read", syscall.ECONNRESET),
+	}
 	fail := func(err error) roundTrip {
 		return func(*http.Request) (*http.Response, error) { return nil, err }
 	}
+	half := func(err error) roundTrip {
+		return func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(err)), Request: r}, nil
+		}
+	}
+	const host = "fake-10.1.2.3.test"
 	tests := []struct {
 		name      string
 		transport http.RoundTripper
 		url       string
 		kind      model.ErrorKind
 		words     string
+		detail    string
 	}{
-		{"refused", fail(errors.New("connection refused")), "https://me:hunter22@fake.test/v1?key=" + key, model.ErrorTemporary, "reaching fake.test: connection refused"},
-		{"with the key in it", fail(errors.New("bad header " + key + " hunter22")), "https://me:hunter22@fake.test/", model.ErrorTemporary, "bad header"},
-		{"wrong certificate", fail(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}), "https://fake.test/", model.ErrorOther, "unknown authority"},
-		{"no protocol", http.DefaultTransport, "ftp://fake.test/", model.ErrorOther, "unsupported protocol"},
+		{"refused", fail(dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))), "https://me:hunter22@" + host + "/v1?key=" + key, model.ErrorTemporary, "the model can't be reached: connection refused", "reaching " + host + ": dial tcp 10.1.2.3:8000"},
+		{"no such host", fail(dial(&net.DNSError{Err: "no such host", Name: host, Server: "10.1.2.3:53", IsNotFound: true})), "https://" + host, model.ErrorTemporary, "the model can't be reached: the name of its host is not known", "no such host"},
+		{"no way there", fail(dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH))), "https://" + host, model.ErrorTemporary, "the model can't be reached: no connection could be made", "dial tcp 10.1.2.3"},
+		{"reset before the answer", fail(reset), "https://" + host, model.ErrorTemporary, brokeOff, "10.1.2.3:33030->10.1.2.3:8000"},
+		{"closed before the answer", fail(io.EOF), "https://" + host, model.ErrorTemporary, brokeOff, "EOF"},
+		{"reset within the answer", half(reset), "https://" + host, model.ErrorTemporary, brokeOff, "10.1.2.3:33030->10.1.2.3:8000"},
+		{"ended within the answer", half(io.ErrUnexpectedEOF), "https://" + host, model.ErrorTemporary, brokeOff, "EOF"},
+		{"with the key in it", fail(errors.New("bad header " + key + " hunter22")), "https://me:hunter22@" + host, model.ErrorTemporary, brokeOff, "bad header [redacted] [redacted]"},
+		{"wrong certificate", fail(&tls.CertificateVerificationError{Err: errors.New("not for " + host)}), "https://" + host, model.ErrorOther, "the model can't be reached: its certificate is not valid", "not for " + host},
+		{"no protocol", http.DefaultTransport, "ftp://" + host, model.ErrorOther, "its address must begin with http", "unsupported protocol"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := send(t, tt.transport, tt.url)
+			err := readAll(t, tt.transport, tt.url, 0)
 			e, ok := errors.AsType[*model.Error](err)
-			if !ok || e.Kind != tt.kind || !strings.Contains(e.Message, tt.words) {
-				t.Fatalf("got %v, want %v with %q", err, tt.kind, tt.words)
+			if !ok || e.Kind != tt.kind || !strings.Contains(e.Message, tt.words) || !strings.Contains(e.Detail, tt.detail) {
+				t.Fatalf("got %+v, want %v with %q and the detail %q", err, tt.kind, tt.words, tt.detail)
+			}
+			if strings.Contains(err.Error(), "10.1.2.3") {
+				t.Errorf("the owner would read an address: %v", err)
 			}
 			for _, secret := range []string{key, "hunter22"} {
-				if strings.Contains(err.Error(), secret) {
-					t.Errorf("the error holds %q: %v", secret, err)
+				if strings.Contains(err.Error()+e.Detail, secret) {
+					t.Errorf("the error holds %q: %+v", secret, e)
 				}
 			}
 		})
@@ -255,7 +282,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
-				err := readAll(t, silent(tt.body), tt.slow)
+				err := readAll(t, silent(tt.body), "http://fake.test", tt.slow)
 				e, ok := errors.AsType[*model.Error](err)
 				if !ok || e.Kind != model.ErrorTemporary || !strings.Contains(e.Message, "sent nothing") || time.Since(begin) != tt.want {
 					t.Errorf("got %v after %v, want a temporary error after %v", err, time.Since(begin), tt.want)
@@ -266,10 +293,10 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 }
 
 // readAll sends a request and reads its response up to the error, slowly.
-func readAll(t *testing.T, transport http.RoundTripper, slow time.Duration) error {
+func readAll(t *testing.T, transport http.RoundTripper, url string, slow time.Duration) error {
 	t.Helper()
-	c := NewClient("fake", &http.Client{Transport: transport}, "", key)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://fake.test", nil)
+	c := NewClient("fake", &http.Client{Transport: transport}, url, key)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
