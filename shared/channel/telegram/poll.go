@@ -141,12 +141,12 @@ func byChat(updates []Update) map[int64][]Update {
 func (p *Poll) store(ctx context.Context, updates []Update) {
 	for _, u := range updates {
 		var rest backoff
-		for ctx.Err() == nil {
+		for began := time.Now(); ctx.Err() == nil; {
 			_, err := p.Receiver.Receive(ctx, time.Now(), u)
 			if err == nil {
 				break
 			}
-			if !passing(err) {
+			if never(err) || !passing(err) && time.Since(began) > doubtTerm {
 				p.drop(ctx, u, err)
 				break
 			}
@@ -155,8 +155,16 @@ func (p *Poll) store(ctx context.Context, updates []Update) {
 	}
 }
 
-// passing reports whether the same update may be taken later. Whatever else the door says it would say for ever, while
-// nothing behind that update reached anybody.
+// doubtTerm is how long an update is tried of whose error nobody knows whether it passes: nothing behind it reaches
+// anybody meanwhile.
+const doubtTerm = time.Minute
+
+// never reports whether the same update can't be taken at any time.
+func never(err error) bool {
+	return errors.Is(err, table.ErrInvalid) || errors.Is(err, queue.ErrInvalid)
+}
+
+// passing reports whether the same update will be taken once a trouble has passed, however long it lasts.
 func passing(err error) bool {
 	switch fault.Of(err).Action {
 	case fault.Retry, fault.Unknown, fault.Drop:

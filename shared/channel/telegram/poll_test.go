@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,7 +51,7 @@ func (b *book) Accept(ctx context.Context, _ time.Time, m inbox.Message) (inbox.
 		return inbox.Receipt{}, fmt.Errorf("store is down: %w", table.ErrRefused)
 	}
 	if b.hate != "" && m.Text == b.hate {
-		return inbox.Receipt{}, errors.New("record is damaged")
+		return inbox.Receipt{}, fmt.Errorf("record is damaged: %w", table.ErrInvalid)
 	}
 	if b.taken == nil {
 		b.taken = map[string][]string{}
@@ -350,4 +351,27 @@ func TestPausesGrowToHalfAMinute(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 2, 4, 8, 16, 30, 30}, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestPollPassesOverATroubleThatNobodyKnowsAfterAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		strange := errors.New("a trouble that nobody knows")
+		var reported []error
+		p := &Poll{
+			Receiver: Receiver{Bot: bot, Door: &door{err: strange}}, Report: func(err error) { reported = append(reported, err) },
+		}
+		u, err := Decode([]byte(private(`"text":"hi"`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		p.store(t.Context(), []Update{u})
+		if took := time.Since(began); took < time.Minute || took > 2*time.Minute {
+			t.Errorf("it was tried for %v", took)
+		}
+		if len(reported) < 3 {
+			t.Errorf("reported %v, want every attempt", reported)
+		}
+	})
 }

@@ -30,9 +30,10 @@ type Webhook struct {
 }
 
 // Handle takes one call's body (up to MaxBodyBytes; one more byte is enough to be refused) and returns the HTTP status
-// to answer. 200 means that what the update asks for is stored; so does an undecodable update, which Telegram would
-// otherwise send again for a day while it holds back all that follows in its chat. After 500 Telegram sends it again.
-// The error says why the status is not 200, or, with 200, what could not be decoded; it is for the log alone.
+// to answer. 200 means that what the update asks for is stored; so does an update that can't be decoded or can never
+// be stored, which Telegram would otherwise send again for a day while it holds back all that follows in its chat. After
+// 500 Telegram sends it again. The error says why the status is not 200, or, with 200, what could not be done; it is for
+// the log alone.
 func (w Webhook) Handle(ctx context.Context, now time.Time, secret string, body []byte) (status int, err error) {
 	if !w.authentic(secret) {
 		return http.StatusUnauthorized, ErrSecret
@@ -45,10 +46,15 @@ func (w Webhook) Handle(ctx context.Context, now time.Time, secret string, body 
 		w.Receiver.count(Undecodable)
 		return http.StatusOK, err
 	}
-	if _, err := w.Receiver.Receive(ctx, now, u); err != nil {
-		return http.StatusInternalServerError, err
+	_, err = w.Receiver.Receive(ctx, now, u)
+	switch {
+	case err == nil:
+		return http.StatusOK, nil
+	case never(err):
+		w.Receiver.count(Failed)
+		return http.StatusOK, err
 	}
-	return http.StatusOK, nil
+	return http.StatusInternalServerError, err
 }
 
 // authentic compares digests, so that the time taken tells neither content nor length.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/inbox"
+	"github.com/bobbin-agent/bobbin/shared/table"
 )
 
 const hookSecret = "a-Secret_0"
@@ -46,6 +47,7 @@ func TestWebhookStatusSaysWhatBecameOfIt(t *testing.T) {
 		"just not too large":   {hookSecret, hookSecret, good + strings.Repeat(" ", MaxBodyBytes-len(good)), nil, 200, nil, 1},
 		"not an update":        {hookSecret, hookSecret, "{", nil, 200, ErrNotUpdate, 0},
 		"not accepted":         {hookSecret, hookSecret, good, broken, 500, broken, 1},
+		"never to be accepted": {hookSecret, hookSecret, good, table.ErrInvalid, 200, table.ErrInvalid, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
