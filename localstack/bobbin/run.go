@@ -57,9 +57,7 @@ func run(ctx context.Context, env config.Lookup) error {
 	s, err := server.Open(ctx, server.Settings{
 		Local: settings, Model: answering, About: about, Telegram: bot,
 		Check: func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-			defer cancel()
-			return provider.Check(ctx, chosen)
+			return checkModel(ctx, os.Stderr, chosen)
 		},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
@@ -68,6 +66,18 @@ func run(ctx context.Context, env config.Lookup) error {
 	}
 	go func() { greet(ctx, os.Stdout, s, settings, about, bot) }()
 	return s.Run(ctx)
+}
+
+// checkModel returns an error when key or model can't be right. A provider that does not answer at the moment is no
+// reason to end: a line to w says so.
+func checkModel(ctx context.Context, w io.Writer, chosen provider.Settings) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	err := provider.Check(ctx, chosen)
+	if errors.Is(err, provider.ErrUnreachable) {
+		_, err = fmt.Fprintln(w, "bobbin: "+oneLine(err))
+	}
+	return err
 }
 
 // detector looks for a model on this machine, as provider.Detect does.

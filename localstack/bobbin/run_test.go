@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/bobbin-agent/bobbin/shared/config"
@@ -52,6 +54,20 @@ func TestAnAddressWithoutAModelIsRefused(t *testing.T) {
 		_, _, err := chooseModel(t.Context(), config.Shared{ModelURL: "http://h"}, lookup(keys).Secrets(), found(""))
 		if err == nil {
 			t.Errorf("with the keys %v it is taken", keys)
+		}
+	}
+}
+
+func TestAProviderThatDoesNotAnswerYetIsOneLineAndNoError(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for _, choice := range []string{"openai:m", "anthropic:m", "ollama:m"} {
+		var warned strings.Builder
+		err := checkModel(t.Context(), &warned, provider.Settings{Choice: choice, URL: closed.URL, AnthropicKey: modelKey, OpenAIKey: modelKey})
+		line := warned.String()
+		if err != nil || strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, "bobbin: ") || !strings.Contains(line, closed.URL) {
+			t.Errorf("%s: got %v and %q, want one line that names %s", choice, err, line, closed.URL)
 		}
 	}
 }

@@ -18,10 +18,13 @@ import (
 // ErrSetting means that the provider has said that key or model can't be right.
 var ErrSetting = errors.New("the model's settings are wrong")
 
-// Check asks the chosen provider for the model, without using it, and returns an error that wraps ErrSetting, in one
-// line that says what to set, when the provider refuses the key or does not know the model. Whatever else it answers,
-// or that it does not, says nothing about the settings, and is nil: many servers that speak a provider's protocol have
-// no list of models.
+// ErrUnreachable means that nothing answered. It may later: what was started together comes up in any order.
+var ErrUnreachable = errors.New("does not answer yet")
+
+// Check asks the chosen provider for the model, without using it. Its error is one line, and wraps ErrSetting and says
+// what to set when the provider refuses the key or does not know the model, or wraps ErrUnreachable when no answer came
+// before ctx's time was up. Whatever else the provider answers says nothing about the settings, and is nil, since many
+// servers that speak a provider's protocol have no list of models; so is a ctx that was cancelled.
 func Check(ctx context.Context, s Settings) error {
 	provider, name, _ := strings.Cut(s.choice(), ":")
 	base, key, variable := "", "", ""
@@ -42,8 +45,15 @@ func Check(ctx context.Context, s Settings) error {
 	}
 	client := wire.NewClient(provider, s.HTTP, base, key)
 	err := ask(ctx, client, strings.TrimRight(base, "/")+"/models/"+url.PathEscape(name), header)
-	refused, ok := errors.AsType[*model.Error](err)
-	if !ok || refused.Message == http.StatusText(refused.Status) { // the latter is a page or nothing: no provider's words
+	refused, answered := errors.AsType[*model.Error](err)
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if !answered {
+		return fmt.Errorf("%s at %s %w: %s; until it does, messages will fail", provider, place(base), ErrUnreachable,
+			cmp.Or(wire.Reason(err), "no response came"))
+	}
+	if refused.Message == http.StatusText(refused.Status) { // the latter is a page or nothing: no provider's words
 		return nil
 	}
 	said := strings.Join(strings.Fields(refused.Message), " ")
@@ -56,14 +66,24 @@ func Check(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// ask returns an error unless the provider takes the request: a *model.Error when it says something against it.
+// place is an address without what may be secret in it.
+func place(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return "its address"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// ask returns an error unless the provider takes the request: a *model.Error when it answers something against it, the
+// network's when it does not answer.
 func ask(ctx context.Context, client *wire.Client, address string, header http.Header) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
 	request.Header = header
-	response, err := client.Do(request)
+	response, err := client.Send(request)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,14 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestOnlyTheProvidersOwnWordAgainstKeyOrModelIsAnError(t *testing.T) {
@@ -64,4 +66,52 @@ func TestTheKeyDoesNotTravelWithARedirect(t *testing.T) {
 			t.Errorf("%s: a redirect says nothing about the settings, got %v", choice, err)
 		}
 	}
+}
+
+func TestAProviderThatDoesNotAnswerIsNamedWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(broken.Close)
+	for name, c := range map[string]struct{ choice, url, reason string }{
+		"a closed port":             {"openai:gpt-x", closed.URL, "connection refused"},
+		"a closed port, other":      {"anthropic:claude-x", closed.URL, "connection refused"},
+		"no Ollama":                 {"ollama:qwen3", closed.URL, "connection refused"},
+		"an answer that breaks off": {"openai:gpt-x", broken.URL, "no response came"},
+	} {
+		secret := strings.Replace(c.url, "http://", "http://me:hunter22@", 1) + "/hush"
+		err := Check(t.Context(), Settings{Choice: c.choice, URL: secret, AnthropicKey: "sk-hush-0001", OpenAIKey: "sk-hush-0001"})
+		provider, _, _ := strings.Cut(c.choice, ":")
+		want := provider + " at " + c.url + " does not answer yet: " + c.reason + "; "
+		if !errors.Is(err, ErrUnreachable) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want one line that begins with %q", name, err, want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "hunter22")) {
+			t.Errorf("%s: a secret is in the error: %v", name, err)
+		}
+	}
+}
+
+func TestACheckThatWasBrokenOffSaysNothingAndOneThatTookTooLongDoes(t *testing.T) {
+	t.Parallel()
+	s := Settings{Choice: "openai:gpt-x", OpenAIKey: "sk-invented-key-0001", HTTP: &http.Client{Transport: hanging{}}}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Check(cancelled, s); err != nil {
+		t.Errorf("cancelled: got %v, want none", err)
+	}
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	if err := Check(late, s); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("too late: got %v, want ErrUnreachable", err)
+	}
+}
+
+// hanging is a server that never answers.
+type hanging struct{}
+
+func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
 }

@@ -44,22 +44,32 @@ func NewClient(provider string, base *http.Client, baseURL, key string) *Client 
 // Do sends req and returns its successful response, a stream of events. Any other status or content, and a request that
 // got no response, is a *model.Error; reading a body that falls silent fails.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	resp, err := c.Send(req)
+	if err != nil {
+		return nil, c.Broken(req.Context(), err)
+	}
+	if kind, ok := otherKind(resp.Header); ok {
+		defer resp.Body.Close()
+		return nil, c.noStream(req.Context(), resp, kind)
+	}
+	return resp, nil
+}
+
+// Send is Do for what is not answered with a stream: any content will do. The error of a request that got no response
+// is the network's own, which is not fit to be shown; Reason tells it.
+func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(maxSilence, func() { cancel(errSilent) })
 	resp, err := c.http.Do(req.WithContext(ctx))
 	timer.Stop()
 	if err != nil {
 		cancel(nil)
-		return nil, c.Broken(req.Context(), causeOr(ctx, err))
+		return nil, causeOr(ctx, err)
 	}
 	resp.Body = &body{ReadCloser: resp.Body, ctx: ctx, timer: timer, cancel: cancel}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
 		return nil, c.refused(req.Context(), resp)
-	}
-	if kind, ok := otherKind(resp.Header); ok {
-		defer resp.Body.Close()
-		return nil, c.noStream(req.Context(), resp, kind)
 	}
 	return resp, nil
 }
