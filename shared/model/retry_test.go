@@ -82,12 +82,16 @@ func TestTemporaryErrorsAreTriedAgainWithGrowingWaits(t *testing.T) {
 			0, true,
 		},
 		{
-			"up to a minute", []play{failing(temporary(time.Minute), ""), answering("hi")},
-			[]time.Duration{0, 60 * time.Second}, 0, true,
+			"up to a minute",
+			[]play{failing(temporary(time.Minute), ""), answering("hi")},
+			[]time.Duration{0, 60 * time.Second},
+			0, true,
 		},
 		{
-			"a longer one ends it at once", []play{failing(temporary(time.Minute+time.Millisecond), ""), answering("hi")},
-			[]time.Duration{0}, model.ErrorTemporary, false,
+			"a longer one ends it at once",
+			[]play{failing(temporary(time.Minute+time.Millisecond), ""), answering("hi")},
+			[]time.Duration{0},
+			model.ErrorTemporary, false,
 		},
 		{
 			"and it never shortens ours",

@@ -175,7 +175,7 @@ func (a *answer) settle(r model.Response, said, calls bool) (model.Response, err
 		return r, nil
 	case r.Stop == model.StopLength: // it spent its tokens on thinking, or on a call that never was whole
 		if len(r.Blocks) == 0 {
-			r.Blocks = append(r.Blocks, model.Block{Text: wire.OutOfTokens})
+			r.Blocks = append(r.Blocks, model.Block{Text: wire.Wordless})
 		}
 		return r, nil
 	}

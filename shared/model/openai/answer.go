@@ -175,7 +175,7 @@ func (a *answer) settle(r model.Response) (model.Response, error) {
 		return r, nil
 	}
 	if r.Stop == model.StopLength {
-		r.Blocks = []model.Block{{Text: wire.OutOfTokens}}
+		r.Blocks = []model.Block{{Text: wire.Wordless}}
 		return r, nil
 	}
 	return model.Response{}, a.client.Temporary("the answer is empty")

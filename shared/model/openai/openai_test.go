@@ -115,15 +115,18 @@ func TestLooseServersAreUnderstood(t *testing.T) {
 		{
 			"the limit within the only call",
 			[]string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a"}}]},"finish_reason":"length"`},
-			wire.OutOfTokens, nil, model.StopLength,
+			wire.Wordless, nil, model.StopLength,
 		},
 		{"a refusal", []string{`"delta":{"refusal":"I can't."}`, `"delta":{},"finish_reason":"stop"`}, "I can't.", nil, model.StopRefused},
 		{"a filter", []string{`"delta":{},"finish_reason":"content_filter"`}, wire.Refused, nil, model.StopRefused},
 		{"a gateway's word for it", []string{`"delta":{"content":"First, you"},"finish_reason":"refusal"`}, "First, you" + wire.Refused, nil, model.StopRefused},
 		{"a filter in mid sentence", []string{`"delta":{"content":"First, you"},"finish_reason":"content_filter"`}, "First, you" + wire.Refused, nil, model.StopRefused},
 		{
-			"a filter after a call", []string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}]},"finish_reason":"content_filter"`},
-			wire.Refused, []string{"a{}"}, model.StopRefused,
+			"a filter after a call",
+			[]string{`"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"a","arguments":"{}"}}]},"finish_reason":"content_filter"`},
+			wire.Refused,
+			[]string{"a{}"},
+			model.StopRefused,
 		},
 		{"a second choice", []string{`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}`}, "hi", nil, model.StopEnd},
 	}

@@ -4,6 +4,6 @@ package wire
 const (
 	// Refused ends an answer that the provider's safety system ended, after what had been said until then.
 	Refused = "(The model's provider ended this answer: its safety system objected.)"
-	// OutOfTokens stands for an answer that reached its largest length without a word.
-	OutOfTokens = "(The model ran out of tokens before it said anything.)"
+	// Wordless stands for an answer that reached its largest length without a word.
+	Wordless = "(The model ran out of tokens before it said anything.)"
 )
