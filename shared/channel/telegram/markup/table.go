@@ -5,17 +5,16 @@ import (
 	"unicode"
 
 	"github.com/yuin/goldmark/ast"
-	extast "github.com/yuin/goldmark/extension/ast"
 )
 
 // table lays a table out as text of fixed width, which Telegram's HTML has no markup for: columns padded, a line below
 // the head.
-func table(n *extast.Table, src []byte) string {
+func table(n *grid, src []byte) string {
 	rows := cells(n, src)
 	widths := columnWidths(rows)
 	var b strings.Builder
 	for i, row := range rows {
-		b.WriteString(strings.TrimRight(line(row, widths, n.Alignments), " "))
+		b.WriteString(strings.TrimRight(line(row, widths, n.right), " "))
 		b.WriteByte('\n')
 		if i == 0 {
 			b.WriteString(rule(widths))
@@ -30,12 +29,16 @@ func cells(n ast.Node, src []byte) [][]string {
 	for r := n.FirstChild(); r != nil; r = r.NextSibling() {
 		var row []string
 		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
-			row = append(row, plainText(c, src))
+			row = append(row, plainText(c, src, true))
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
+
+// maxColumn is how wide a column is made at most: no screen shows more in one line, and spaces that fill a long column
+// up in every row could make a text of megabytes of a short document.
+const maxColumn = 200
 
 func columnWidths(rows [][]string) []int {
 	var widths []int
@@ -44,17 +47,17 @@ func columnWidths(rows [][]string) []int {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], textWidth(cell))
+			widths[i] = min(max(widths[i], textWidth(cell)), maxColumn)
 		}
 	}
 	return widths
 }
 
-func line(row []string, widths []int, align []extast.Alignment) string {
+func line(row []string, widths []int, right []bool) string {
 	padded := make([]string, len(row))
 	for i, cell := range row {
-		space := strings.Repeat(" ", widths[i]-textWidth(cell))
-		if i < len(align) && align[i] == extast.AlignRight {
+		space := strings.Repeat(" ", max(0, widths[i]-textWidth(cell)))
+		if right[i] {
 			padded[i] = space + cell
 		} else {
 			padded[i] = cell + space

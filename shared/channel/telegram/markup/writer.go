@@ -1,12 +1,11 @@
 package markup
 
 import (
-	"regexp"
+	"bytes"
 	"strconv"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	extast "github.com/yuin/goldmark/extension/ast"
 )
 
 // style is how a stretch of text looks. Styles are compared, so two stretches of equal style are one.
@@ -44,6 +43,7 @@ type writer struct {
 	gap    string // what separates the last run from the next, once there is one
 	quotes int    // block quotes begun
 	depth  int    // of lists
+	cell   bool   // whether the text is a table's, where pipes in code have a backslash
 }
 
 // write adds text, after the gap that was asked for. The gap is in the quote that holds both its sides.
@@ -89,7 +89,7 @@ func (w *writer) between(n ast.Node, tight bool) {
 		lines = "\n"
 	}
 	switch n.(type) {
-	case *ast.FencedCodeBlock, *ast.CodeBlock, *extast.Table, *ast.List:
+	case *ast.FencedCodeBlock, *ast.CodeBlock, *grid, *ast.List:
 		w.separate(lines)
 	default:
 		w.separate(lines + w.indent())
@@ -117,7 +117,7 @@ func (w *writer) block(n ast.Node, st style) {
 		w.write(w.htmlBlock(n), st)
 	case *ast.ThematicBreak:
 		w.write("———", st)
-	case *extast.Table:
+	case *grid:
 		w.code(table(n, w.src), "", st)
 	default: // paragraphs and text blocks
 		w.inlines(n, st)
@@ -147,13 +147,14 @@ func (w *writer) code(text, lang string, st style) {
 	w.write(text, style{quote: st.quote, code: blockCode, language: lang})
 }
 
-var languageShape = regexp.MustCompile(`^[A-Za-z0-9+#._-]+$`)
-
-const maxLanguage = 32 // letters of a language's name
+const (
+	languageLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#._-"
+	maxLanguage     = 32 // letters of a language's name
+)
 
 // language is a fence's language if Telegram can show it.
 func language(info []byte) string {
-	if len(info) > maxLanguage || !languageShape.Match(info) {
+	if len(info) > maxLanguage || len(bytes.Trim(info, languageLetters)) > 0 {
 		return ""
 	}
 	return string(info)
@@ -210,7 +211,7 @@ func (w *writer) inline(n ast.Node, st style) {
 	case *ast.Emphasis:
 		st.bold, st.italic = st.bold || n.Level > 1, st.italic || n.Level == 1
 		w.inlines(n, st)
-	case *extast.Strikethrough:
+	case *struck:
 		st.strike = true
 		w.inlines(n, st)
 	case *ast.Link:
@@ -218,11 +219,9 @@ func (w *writer) inline(n ast.Node, st style) {
 	case *ast.AutoLink:
 		w.autoLink(n, st)
 	case *ast.Image:
-		w.write(plainText(n, w.src), st)
+		w.write(plainText(n, w.src, w.cell), st)
 	case *ast.RawHTML:
 		w.rawHTML(string(n.Segments.Value(w.src)), st)
-	case *extast.TaskCheckBox:
-		w.write(checkBox(n.IsChecked), st)
 	default:
 		w.inlines(n, st)
 	}
@@ -248,9 +247,17 @@ func (w *writer) codeSpan(n *ast.CodeSpan, st style) {
 	}
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if t, ok := c.(*ast.Text); ok {
-			w.write(strings.ReplaceAll(string(t.Value(w.src)), "\n", " "), st)
+			w.write(w.codeText(t), st)
 		}
 	}
+}
+
+func (w *writer) codeText(t *ast.Text) string {
+	text := strings.ReplaceAll(string(t.Value(w.src)), "\n", " ")
+	if w.cell {
+		text = strings.ReplaceAll(text, `\|`, "|")
+	}
+	return text
 }
 
 // link writes a titled link with its address. Telegram shows the address before it follows one whose title differs.
@@ -285,19 +292,10 @@ func (w *writer) autoLink(n *ast.AutoLink, st style) {
 	w.write(string(n.Label(w.src)), st)
 }
 
-var lineBreak = regexp.MustCompile(`(?i)^<br\s*/?>$`)
-
 // rawHTML shows tags as they were written; a line break is the one that models mean.
 func (w *writer) rawHTML(tag string, st style) {
-	if lineBreak.MatchString(tag) {
+	if name := strings.TrimSuffix(strings.Trim(tag, "<>"), "/"); strings.EqualFold(strings.TrimSpace(name), "br") {
 		tag = "\n" + w.indent()
 	}
 	w.write(tag, st)
-}
-
-func checkBox(checked bool) string {
-	if checked {
-		return "☑ "
-	}
-	return "☐ "
 }
