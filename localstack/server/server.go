@@ -86,10 +86,10 @@ func Open(ctx context.Context, s Settings) (*Server, error) {
 	return srv, nil
 }
 
-// openStore opens a data folder. The error is bolt.ErrLocked, or says what to do.
+// openStore opens a data folder. The error is bolt.ErrLocked, or says what to do by itself.
 func openStore(data string) (*bolt.Store, error) {
 	store, err := bolt.Open(data)
-	if err != nil && !errors.Is(err, bolt.ErrLocked) {
+	if err != nil && !errors.Is(err, bolt.ErrLocked) && !errors.Is(err, bolt.ErrDamaged) {
 		return nil, fmt.Errorf("%w: set BOBBIN_DATA to a folder that can be read and written", err)
 	}
 	return store, err

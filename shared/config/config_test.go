@@ -95,6 +95,8 @@ func TestAWrongVariableIsNamedWithWhatToPutThere(t *testing.T) {
 	}
 	_, err := from(map[string]string{"BOBBIN_TELEGRAM_WEBHOOK_SECRET": "hush"}).Local()
 	refused(t, "BOBBIN_TELEGRAM_TOKEN", "", err)
+	_, err = from(map[string]string{"BOBBIN_TELEGRAM_TOKEN": "1:x", "BOBBIN_TELEGRAM_WEBHOOK_SECRET": "hush hush"}).Local()
+	refused(t, "BOBBIN_TELEGRAM_WEBHOOK_SECRET", "", err)
 }
 
 func refused(t *testing.T, name, value string, err error) {

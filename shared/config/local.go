@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strconv"
 )
 
@@ -30,6 +31,9 @@ const (
 	mostWorkers    = 1000
 )
 
+// webhookSecret is what Telegram takes as a secret token.
+var webhookSecret = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+
 // Local reads the settings of the one process.
 func (l Lookup) Local() (Local, error) {
 	shared, err := l.shared()
@@ -42,8 +46,12 @@ func (l Lookup) Local() (Local, error) {
 		Verbose: l.text("BOBBIN_VERBOSE", "") != "",
 	}
 	var tokenErr error
-	if hasSecret && !hasToken {
+	switch {
+	case hasSecret && !hasToken:
 		tokenErr = fmt.Errorf("%s is set without %s: set it too", Variables[TelegramSecret], Variables[TelegramToken])
+	case hasSecret && !webhookSecret.MatchString(l.text(Variables[TelegramSecret], "")):
+		tokenErr = fmt.Errorf("%s must be 1 to 256 letters, digits, _ and -, as Telegram's setWebhook takes it",
+			Variables[TelegramSecret])
 	}
 	return c, errors.Join(err, workersErr, loopback(c.Address), dataErr, tokenErr)
 }

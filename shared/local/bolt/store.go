@@ -66,8 +66,8 @@ type Store struct {
 	close   func() error
 }
 
-// Open opens the folder, creating it if need be. It fails with ErrLocked if another process has it open, and otherwise
-// with what the file system or the file's content has against it.
+// Open opens the folder, creating it if need be. It fails with ErrLocked if another process has it open, with ErrDamaged if
+// its file is not whole, and otherwise with what the file system has against it.
 func Open(dir string) (*Store, error) {
 	s := &Store{folder: filepath.Join(dir, folderName), closing: make(chan struct{})}
 	if err := s.open(dir); err != nil {
@@ -83,6 +83,9 @@ func (s *Store) open(dir string) error {
 		return err
 	}
 	path := filepath.Join(dir, fileName)
+	if err := intact(path); err != nil {
+		return fmt.Errorf("%s %w", fileName, err)
+	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:         lockPatience,
 		FreelistType:    bbolt.FreelistMapType,
@@ -94,7 +97,7 @@ func (s *Store) open(dir string) error {
 		return ErrLocked
 	}
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", fileName, err)
+		return fmt.Errorf("%s %w", fileName, notWhole(err))
 	}
 	db.AllocSize = growth
 	s.db = db
