@@ -14,16 +14,22 @@ ENDPOINT  ?=
 KNOWN     ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run pair test check lint race sim bench conformance build emulate grants infra clean
+.PHONY: help run building pair test check lint race sim bench conformance build emulate grants infra clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: build/bobbin ## run the whole of Bobbin on this machine; the page is at http://127.0.0.1:8080
+run: building build/bobbin ## run the whole of Bobbin on this machine; the page is at http://127.0.0.1:8080
 	@exec ./build/bobbin
 
+building:
+	@[ -x build/bobbin ] || echo 'Building Bobbin: this takes about a minute the first time.'
+
 pair: build/bobbin ## make a pairing code; NAME=… adds an owner of that name for it, OWNERS=n makes n of them
-	@./build/bobbin pair -count $(OWNERS) $(if $(NAME),-owner '$(NAME)')
+	@./build/bobbin pair -count "$$OWNERS" $${NAME:+-owner "$$NAME"}
+
+pair: export OWNERS := $(OWNERS)
+pair: export NAME := $(NAME)
 
 .PHONY: build/bobbin
 build/bobbin:

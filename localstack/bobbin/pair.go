@@ -27,6 +27,7 @@ func pair(ctx context.Context, args []string, env config.Lookup) error {
 	if err != nil {
 		return err
 	}
+	_, _ = fmt.Fprintln(os.Stderr, "Send /start and the code from the chat to be paired, within an hour; each code works once.")
 	for _, code := range codes {
 		if _, err := fmt.Fprintln(os.Stdout, code); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/localstack/server"
@@ -27,6 +28,9 @@ const noModel = "No model is set up, so a scripted one answers, which only follo
 
 // nameTimeout bounds how long the terminal waits for the bot's name; nothing else does.
 const nameTimeout = 5 * time.Second
+
+// greetPatience is how long the terminal waits for the provider's word on the settings.
+const greetPatience = time.Second
 
 // checkTimeout bounds how long the provider is given to say whether key and model can be right.
 const checkTimeout = 15 * time.Second
@@ -54,9 +58,11 @@ func run(ctx context.Context, env config.Lookup) error {
 	if settings.Verbose {
 		level = slog.LevelDebug
 	}
+	checked := make(chan struct{})
 	s, err := server.Open(ctx, server.Settings{
 		Local: settings, Model: answering, About: about, Telegram: bot,
 		Check: func(ctx context.Context) error {
+			defer close(checked)
 			return checkModel(ctx, os.Stderr, chosen)
 		},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
@@ -64,7 +70,13 @@ func run(ctx context.Context, env config.Lookup) error {
 	if err != nil {
 		return err
 	}
-	go func() { greet(ctx, os.Stdout, s, settings, about, bot) }()
+	go func() {
+		select {
+		case <-checked: // what the provider refuses ends the program before it says that it runs
+		case <-time.After(greetPatience):
+		}
+		greet(ctx, os.Stdout, s, settings, about, bot)
+	}()
 	return s.Run(ctx)
 }
 
@@ -111,9 +123,11 @@ func chooseModel(ctx context.Context, s config.Shared, secrets secret.Store, det
 }
 
 func describe(m model.Info, note string) web.About {
-	return web.About{
-		Version: version, Model: m.Provider + ":" + m.Name, Scripted: m.Provider == scripted.Provider, Note: note,
+	name := m.Provider + ":" + m.Name
+	if m.Name == m.Provider {
+		name = m.Name
 	}
+	return web.About{Version: version, Model: name, Scripted: m.Provider == scripted.Provider, Note: note}
 }
 
 func openTelegram(ctx context.Context, s config.Local, secrets secret.Store) (*server.Telegram, error) {
@@ -136,11 +150,13 @@ func greet(ctx context.Context, w io.Writer, s *server.Server, settings config.L
 	line := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "  %-10s"+format+"\n", append([]any{name}, args...)...)
 	}
-	_, _ = fmt.Fprintln(w, "Bobbin is running. Ctrl-C ends it; nothing is lost.")
+	_, _ = fmt.Fprintln(w, "Bobbin is running. Ctrl-C ends it: nothing is lost, and a turn in its middle says that it was interrupted.")
 	line("Page", "http://%s", s.Address())
 	line("Model", "%s", about.Model)
 	if about.Note != "" {
-		line("", "%s", about.Note)
+		for sentence := range strings.SplitAfterSeq(about.Note, ". ") {
+			line("", "%s", sentence)
+		}
 	}
 	line("Data", "%s", settings.Data)
 	if bot == nil {

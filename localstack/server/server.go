@@ -257,6 +257,12 @@ func (s *Server) note(ctx context.Context, event string, t turn.Turn, err error)
 	if err != nil {
 		level = slog.LevelWarn
 	}
-	s.settings.Log.LogAttrs(ctx, level, "work", slog.String("event", event), slog.String("turn", string(t.ID)), slog.String("session", string(t.Session)),
-		slog.Any("error", err))
+	attrs := []slog.Attr{slog.String("event", event)}
+	if t.ID != "" {
+		attrs = append(attrs, slog.String("turn", string(t.ID)), slog.String("session", string(t.Session)))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	s.settings.Log.LogAttrs(ctx, level, "work", attrs...)
 }

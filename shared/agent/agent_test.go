@@ -322,7 +322,7 @@ func TestTheOwnerReadsTheProvidersOwnWords(t *testing.T) {
 		err  error
 		want []string
 	}{
-		"an unknown model":      {unknown, []string{"acme: no model x (HTTP 404)\n\nCheck the model's name (BOBBIN_MODEL)."}},
+		"an unknown model":      {unknown, []string{"acme: no model x (HTTP 404)\n\nCheck the model's name (BOBBIN_MODEL), and its server's address if one is set (BOBBIN_MODEL_URL)."}},
 		"a provider's error":    {fmt.Errorf("asking: %w", overloaded), []string{"I could not finish this: acme: Overloaded (HTTP 529)"}},
 		"a key that is refused": {forbidden, []string{"acme: invalid key (HTTP 401)", "in Bobbin's settings"}},
 		"anything else":         {errors.New("nil pointer in /src/x.go"), []string{turn.GenericNotice}},

@@ -57,7 +57,7 @@ func (e *Error) Hint() string {
 	case ErrorAuth:
 		return "Check the model's key and name in Bobbin's settings."
 	case ErrorName:
-		return "Check the model's name (BOBBIN_MODEL)."
+		return "Check the model's name (BOBBIN_MODEL), and its server's address if one is set (BOBBIN_MODEL_URL)."
 	case ErrorOther, ErrorTemporary, ErrorOverflow:
 	}
 	return ""

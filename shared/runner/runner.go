@@ -41,6 +41,9 @@ const (
 	GivenBack                    // it has been given back and will come again: leave it
 )
 
+// errUndelivered is what a note says of a message that did not simply arrive; the message itself says more.
+var errUndelivered = errors.New("the conversation's page says why")
+
 // Agent runs a claimed turn up to its end.
 type Agent interface {
 	// Work returns how the turn ends. An error means that there is nothing to record.
@@ -287,7 +290,7 @@ func (r *Runner) report(ctx context.Context, t turn.Turn, report outbox.Report, 
 		"message possibly repeated": report.Repeated, "message refused": report.Refused, "message lost": report.Lost,
 	} {
 		for range n {
-			r.note(ctx, event, t, nil)
+			r.note(ctx, event, t, errUndelivered)
 		}
 	}
 }

@@ -16,4 +16,5 @@ drive(async () => {
     same("what was in view stays", Math.abs(first.getBoundingClientRect().top - offset) < 40, true);
   }
   same("all of it, once", $$(".message").length, 121);
+  same("only the conversation scrolls", document.scrollingElement.scrollHeight <= innerHeight, true);
 });
