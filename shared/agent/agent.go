@@ -63,8 +63,8 @@ func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 		if err != nil {
 			return failed(ctx, err)
 		}
-		add(run, transcript.Results, blocks(results))
-		if err := run.Checkpoint(ctx, time.Now()); err != nil {
+		entry := transcript.Entry{Kind: transcript.Results, Turn: run.Turn().ID, Blocks: blocks(results)}
+		if _, err := run.Steer(ctx, time.Now(), entry, prompt.Said); err != nil {
 			return turn.Ending{}, err
 		}
 	}

@@ -59,6 +59,9 @@ func (l *Log) Entries() []Entry { return l.entries }
 // Append adds entries that the next checkpoint will save.
 func (l *Log) Append(e ...Entry) { l.entries = append(l.entries, e...) }
 
+// Truncate takes back what was appended beyond the first n entries, none of which has been saved.
+func (l *Log) Truncate(n int) { l.entries = l.entries[:max(n, l.saved)] }
+
 // Unsaved reports whether there are entries that no checkpoint has saved.
 func (l *Log) Unsaved() bool { return len(l.entries) > l.saved }
 

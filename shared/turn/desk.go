@@ -61,18 +61,11 @@ func (d *Desk) Look(ctx context.Context, session id.Session, in id.Thread) (View
 
 // Next reads the oldest queued turn of a session; nil if there is none.
 func (d *Desk) Next(ctx context.Context, session id.Session) (*Entry, error) {
-	page, err := d.Table.Scan(ctx, table.Query{Partition: SessionPartition(session), Prefix: QueuePrefix, Limit: 1})
-	if err != nil {
-		return nil, fmt.Errorf("reading the queue of session %s: %w", session, err)
-	}
-	if len(page.Items) == 0 {
-		return nil, nil
-	}
-	var e Entry
-	if e.Revision, err = table.Decode(&page.Items[0], &e); err != nil {
+	oldest, err := d.queued(ctx, session, 1)
+	if err != nil || len(oldest) == 0 {
 		return nil, err
 	}
-	return &e, nil
+	return &oldest[0], nil
 }
 
 // Conversation reads where the session's last message to its owner went, as a route's key; "" if there is none that had
@@ -91,7 +84,9 @@ func (d *Desk) Claim(ctx context.Context, v View, now time.Time) (*Run, error) {
 	}
 	// A crash here leaves a running turn with a lease that nobody renews: it is buried when the lease has run out.
 	fence.Revision, lease.Revision = w.Revision(), w.Revision()
-	return &Run{desk: d, entry: *v.Next, held: Held{Turn: t, Revision: w.Revision(), Fence: fence}, lease: lease}, nil
+	return &Run{
+		desk: d, entry: *v.Next, held: Held{Turn: t, Revision: w.Revision(), Fence: fence}, lease: lease, thread: v.Thread,
+	}, nil
 }
 
 // Strike cancels the oldest queued turn of the view, which may not run any more. ErrRaced means to look again.

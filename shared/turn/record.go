@@ -25,21 +25,22 @@ const (
 
 // Turn is one run of the agent.
 type Turn struct {
-	ID      id.Turn       `json:"id"`
-	Owner   id.Owner      `json:"owner"`
-	Thread  id.Thread     `json:"thread"`
-	Session id.Session    `json:"session"`
-	Source  Source        `json:"source"`
-	Status  Status        `json:"status"`
-	Route   channel.Route `json:"route"`             // where its replies go; fixed when it is created
-	Message string        `json:"message,omitempty"` // the sort key of the owner's message in the thread
-	Created time.Time     `json:"created"`
-	Started time.Time     `json:"started,omitzero"`
-	Ended   time.Time     `json:"ended,omitzero"`
-	Epoch   int64         `json:"epoch,omitempty"` // under which it runs or ran last
-	Steps   int           `json:"steps,omitempty"` // model requests answered
-	Usage   model.Usage   `json:"usage,omitzero"`
-	Error   string        `json:"error,omitempty"` // as raised, secrets cut out; of a failed turn
+	ID       id.Turn       `json:"id"`
+	Owner    id.Owner      `json:"owner"`
+	Thread   id.Thread     `json:"thread"`
+	Session  id.Session    `json:"session"`
+	Source   Source        `json:"source"`
+	Status   Status        `json:"status"`
+	Route    channel.Route `json:"route"`             // where its replies go; fixed when it is created
+	Message  string        `json:"message,omitempty"` // the sort key of the owner's message in the thread
+	Created  time.Time     `json:"created"`
+	Started  time.Time     `json:"started,omitzero"`
+	Ended    time.Time     `json:"ended,omitzero"`
+	Epoch    int64         `json:"epoch,omitempty"` // under which it runs or ran last
+	Steps    int           `json:"steps,omitempty"` // model requests answered
+	Usage    model.Usage   `json:"usage,omitzero"`
+	ClosedBy id.Turn       `json:"closed_by,omitempty"` // the turn that took its message; its cancellation is none to the owner
+	Error    string        `json:"error,omitempty"`     // as raised, secrets cut out; of a failed turn
 }
 
 // HeadKey addresses a turn.
@@ -129,8 +130,9 @@ type Entry struct {
 	Text       string    `json:"text"`
 	Quote      string    `json:"quote,omitempty"` // untrusted
 	Order      string    `json:"order"`
-	Generation int64     `json:"generation"` // of the thread when it was accepted
-	WakeAt     time.Time `json:"wake_at"`    // of its due mark
+	Generation int64     `json:"generation"`      // of the thread when it was accepted
+	Alone      bool      `json:"alone,omitempty"` // it does not join a running turn
+	WakeAt     time.Time `json:"wake_at"`         // of its due mark
 
 	Revision table.Revision `json:"-"` // also that of its turn's head: both are always put by the same write
 }

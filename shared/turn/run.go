@@ -17,13 +17,14 @@ import (
 
 // Run is a turn that this worker holds. All its methods but Renew are for one goroutine; Renew is for one other.
 type Run struct {
-	desk  *Desk
-	entry Entry
-	held  Held
-	lease Lease            // Renew's alone after the claim
-	log   *transcript.Log  // after Open
-	blobs blob.Blob        // after Open
-	ends  []table.Revision // of the ends that were tried
+	desk   *Desk
+	entry  Entry
+	thread thread.Head // as last read
+	held   Held
+	lease  Lease            // Renew's alone after the claim
+	log    *transcript.Log  // after Open
+	blobs  blob.Blob        // after Open
+	ends   []table.Revision // of the ends that were tried
 }
 
 // Turn is the turn as it stands.
@@ -92,23 +93,33 @@ func (r *Run) Checkpoint(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	_, err = r.commit(ctx, now, manifest)
+	return err
+}
+
+// commit makes the manifest the session's, and with it happens what else that moment means. It reports whether nothing
+// of it happened because a condition of the caller's did not hold; of the turn's own conditions that is ErrFenced.
+func (r *Run) commit(ctx context.Context, now time.Time, m transcript.Manifest, also ...table.Op) (raced bool, err error) {
 	head := r.held.Head
-	head.Thread, head.Manifest, head.Previous = r.held.Turn.Thread, manifest, nil // what failed before is in the transcript now
-	w := r.desk.write(now, []table.Op{
+	head.Thread, head.Manifest, head.Previous = r.held.Turn.Thread, m, nil // what failed before is in the transcript now
+	own := []table.Op{
 		head.put(r.held.Turn.Session),
 		table.Check(FenceKey(r.held.Turn.Session), table.At(r.held.Fence.Revision)),
-	})
+	}
+	w := r.desk.write(now, append(own, also...))
 	failed, err := r.write(ctx, w)
 	switch {
 	case err != nil:
-		return fmt.Errorf("saving a checkpoint: %w", err)
+		return false, fmt.Errorf("saving a checkpoint: %w", err)
+	case failed != nil && failed.Failed[0].Index < len(own):
+		return false, fenced("saving a checkpoint")
 	case failed != nil:
-		return fenced("saving a checkpoint")
+		return true, nil
 	}
 	head.Revision = w.Revision()
 	r.held.Head = head
-	r.log.Saved(manifest)
-	return nil
+	r.log.Saved(m)
+	return false, nil
 }
 
 // End ends the turn, saving what no checkpoint has saved. ErrFenced means that it ended otherwise.

@@ -1,0 +1,142 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/transcript"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// maxTake is how many messages are taken in one write: three operations each, and some for the fence and the head.
+	maxTake = 15
+	// maxTakes bounds how many writes one look at the queue leads to; what is left is for the next step.
+	maxTakes = 20
+)
+
+// Takeable is which of the oldest queued messages the running turn takes: all, from the oldest, that came by its own
+// connection and conversation and may join another turn. The first that may not stays, with all behind it.
+func Takeable(t Turn, in thread.Head, queued []Entry) []Entry {
+	if !t.takes() {
+		return nil
+	}
+	n := 0
+	for n < len(queued) && n < maxTake && joins(t, in, queued[n]) {
+		n++
+	}
+	return queued[:n]
+}
+
+// takes reports whether turns of this source take messages.
+func (t Turn) takes() bool {
+	switch t.Source {
+	case User, Task, Resume:
+		return true
+	case Schedule, Event:
+		return false
+	}
+	return false
+}
+
+func joins(t Turn, in thread.Head, e Entry) bool {
+	return !e.Alone && e.Turn.Source == User && e.Turn.Route.Key() == t.Route.Key() &&
+		in.Status == thread.Active && e.Generation >= in.Generation
+}
+
+// take lists the operations by which a queued message moves to the running turn: its own turn closes, naming the turn
+// that answers it.
+func (e Entry) take(by id.Turn, now time.Time) []table.Op {
+	t := e.Turn
+	t.Status, t.Ended, t.ClosedBy = Cancelled, now, by
+	return []table.Op{
+		table.Delete(e.Key(), table.At(e.Revision)),
+		t.Put(table.At(e.Revision)),
+		e.Mark().Settle(),
+	}
+}
+
+// Steer saves the results of a step, together with the messages that were sent to the turn meanwhile, in one write, and
+// returns those; said is what the transcript has of one. When it returns, each message has either been taken or is
+// queued, never both. ErrFenced means that the turn is not ours any more.
+func (r *Run) Steer(ctx context.Context, now time.Time, results transcript.Entry, said func(Entry) []model.Block) ([]Entry, error) {
+	r.log.Append(results)
+	var all []Entry
+	for range maxTakes {
+		taken, more, err := r.steer(ctx, now, said)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, taken...)
+		if !more {
+			return all, nil
+		}
+	}
+	return all, r.Checkpoint(ctx, now)
+}
+
+// steer does one write. It reports whether to look again: there may be more, or the queue changed under the write.
+func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model.Block) ([]Entry, bool, error) {
+	manifest, queued, err := r.lookWhileSaving(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	taken := Takeable(r.held.Turn, r.thread, queued)
+	if len(taken) == 0 {
+		_, err := r.commit(ctx, now, manifest)
+		return nil, false, err
+	}
+	before := len(r.log.Entries())
+	ops := []table.Op{r.thread.Unchanged()}
+	for _, e := range taken {
+		r.log.Append(transcript.Entry{Kind: transcript.Owner, Turn: r.held.Turn.ID, Blocks: said(e)})
+		ops = append(ops, e.take(r.held.Turn.ID, now)...)
+	}
+	// The part just uploaded is listed by nobody; this one holds the results and the messages.
+	if manifest, err = r.log.Checkpoint(ctx, r.blobs, r.held.Fence.Epoch); err != nil {
+		return nil, false, err
+	}
+	raced, err := r.commit(ctx, now, manifest, ops...)
+	if err != nil || !raced {
+		return taken, err == nil && len(taken) == maxTake, err
+	}
+	r.log.Truncate(before)
+	r.thread, err = thread.Load(ctx, r.desk.Table, r.held.Turn.Thread)
+	return nil, true, err
+}
+
+// lookWhileSaving uploads what is new and reads the queue side by side: mostly there is nothing to take.
+func (r *Run) lookWhileSaving(ctx context.Context) (m transcript.Manifest, queued []Entry, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		m, err = r.log.Checkpoint(ctx, r.blobs, r.held.Fence.Epoch)
+		return err
+	})
+	if r.held.Turn.takes() {
+		group.Go(func() (err error) {
+			queued, err = r.desk.queued(ctx, r.held.Turn.Session, maxTake)
+			return err
+		})
+	}
+	return m, queued, group.Wait()
+}
+
+// queued reads the oldest queued turns of a session.
+func (d *Desk) queued(ctx context.Context, session id.Session, most int) ([]Entry, error) {
+	page, err := d.Table.Scan(ctx, table.Query{Partition: SessionPartition(session), Prefix: QueuePrefix, Limit: most})
+	if err != nil {
+		return nil, fmt.Errorf("reading the queue of session %s: %w", session, err)
+	}
+	entries := make([]Entry, len(page.Items))
+	for i := range page.Items {
+		if entries[i].Revision, err = table.Decode(&page.Items[i], &entries[i]); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
