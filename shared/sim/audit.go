@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +24,7 @@ type audit struct {
 	looked   map[string]int          // when a lane last read the queue of a session
 	left     map[table.Key]time.Time // records that must be gone at the end; of due marks, when they are due
 	marks    int
-	stops    int
+	acts     int // the owners' own writes
 }
 
 // sessionState is a session as its records say.
@@ -38,6 +40,7 @@ type sessionState struct {
 type queuedTurn struct {
 	put        int // when, counted in writes
 	generation int64
+	turn       id.Turn
 }
 
 // turnState is a turn as its record says.
@@ -45,7 +48,8 @@ type turnState struct {
 	turn.Turn
 	puts   int // how often it was put as queued
 	claims int
-	ended  int // when, counted in writes
+	ended  int       // when, counted in writes
+	took   []id.Turn // whose messages it took, in order
 }
 
 func (a *audit) start(w *world) {
@@ -63,8 +67,8 @@ type change struct {
 	fence   *turn.Fence
 	lease   *turn.Lease
 	head    bool
-	turn    *turn.Turn
-	taken   string // the sort key of a queued turn that goes
+	turns   []*turn.Turn
+	gone    []string // the sort keys of queued turns that leave the queue
 }
 
 // applied takes note of a write.
@@ -77,8 +81,8 @@ func (a *audit) applied(lane string, w table.Write) {
 	for i := range w.Ops {
 		a.op(&c, &w.Ops[i])
 	}
-	if c.turn != nil {
-		a.status(c.turn)
+	for _, t := range c.turns {
+		a.status(t)
 	}
 	if c.session != "" {
 		a.session(c)
@@ -95,10 +99,11 @@ func (a *audit) op(c *change, op *table.Op) {
 	put := op.Kind == table.OpPut
 	switch {
 	case space == "turn" && put:
-		c.turn = &turn.Turn{}
-		a.read(op, c.turn)
-		if c.turn.Status == turn.Queued {
-			c.session = string(c.turn.Session)
+		t := &turn.Turn{}
+		a.read(op, t)
+		c.turns = append(c.turns, t)
+		if t.Status == turn.Queued || t.ClosedBy != "" {
+			c.session = string(t.Session)
 		}
 	case space == "thread" && op.Key.Sort == "head" && put:
 		var head struct{ Generation int64 }
@@ -110,7 +115,7 @@ func (a *audit) op(c *change, op *table.Op) {
 		if put {
 			a.queue(name, op)
 		} else {
-			c.taken = op.Key.Sort
+			c.gone = append(c.gone, op.Key.Sort)
 		}
 	case op.Key.Sort == "fence" && put:
 		c.session, c.fence = name, &turn.Fence{}
@@ -127,7 +132,7 @@ func (a *audit) op(c *change, op *table.Op) {
 func (a *audit) queue(session string, op *table.Op) {
 	var e turn.Entry
 	a.read(op, &e)
-	a.of(session).queued[op.Key.Sort] = queuedTurn{len(a.writes), e.Generation}
+	a.of(session).queued[op.Key.Sort] = queuedTurn{len(a.writes), e.Generation, e.Turn.ID}
 	if now := a.threads[session]; e.Generation != now {
 		a.world.violate("%s was queued for generation %d, which is %d", op.Key, e.Generation, now)
 	}
@@ -226,8 +231,11 @@ func (a *audit) session(c change) {
 	case c.lease != nil && (s.fence.Turn == "" || s.holder != c.lane || c.lease.Epoch != s.fence.Epoch):
 		a.world.violate("%s renewed the lease of session %s, whose running turn is %q, of %s", c.lane, c.session, s.fence.Turn, s.holder)
 	}
-	if c.taken != "" {
-		delete(s.queued, c.taken)
+	if slices.ContainsFunc(c.turns, isClosed) {
+		a.take(s, c)
+	}
+	for _, key := range c.gone {
+		delete(s.queued, key)
 	}
 	if c.fence != nil {
 		s.fence = *c.fence
@@ -254,15 +262,7 @@ func (a *audit) claim(s *sessionState, c change) {
 	if t.claims++; t.claims > 1 {
 		a.world.violate("turn %s began %d times", t.ID, t.claims)
 	}
-	seen := a.looked[c.lane+c.session]
-	if q := s.queued[c.taken]; q.generation != a.threads[c.session] {
-		a.world.violate("%s began %s of generation %d, which is %d", c.lane, c.taken, q.generation, a.threads[c.session])
-	}
-	for key, q := range s.queued {
-		if key < c.taken && q.put <= seen {
-			a.world.violate("%s began %s though %s was queued before it", c.lane, c.taken, key)
-		}
-	}
+	a.oldest(s, c, []id.Turn{t.ID})
 	s.holder = c.lane
 	s.claims = append(s.claims, t.ID)
 	if a.running() > 0 {
@@ -270,12 +270,63 @@ func (a *audit) claim(s *sessionState, c change) {
 	}
 }
 
+// take checks that the running turn, by its own worker, took the oldest messages that its worker could see, and only of
+// its own conversation.
+func (a *audit) take(s *sessionState, c change) {
+	by := a.turns[s.fence.Turn]
+	if by == nil || s.holder != c.lane || !c.head {
+		a.world.violate("%s took messages in session %s, whose running turn is %q, of %s", c.lane, c.session, s.fence.Turn, s.holder)
+		return
+	}
+	var taken []id.Turn
+	for _, t := range c.turns {
+		if t.Status != turn.Cancelled || t.ClosedBy != by.ID || t.Route.Key() != by.Route.Key() || t.Source != turn.User {
+			a.world.violate("%s took %+v into %+v", c.lane, t, by.Turn)
+		}
+		taken = append(taken, t.ID)
+	}
+	a.oldest(s, c, taken)
+	by.took = append(by.took, taken...)
+	a.world.cover.count("message taken")
+	if len(taken) > 1 {
+		a.world.cover.count("several messages taken at once")
+	}
+}
+
+// oldest checks that what leaves the queue for a running turn are these turns, in order, of the thread's generation, and
+// the oldest of those that the worker could see.
+func (a *audit) oldest(s *sessionState, c change, want []id.Turn) {
+	gone := map[string]bool{}
+	var turns []id.Turn
+	for _, key := range c.gone {
+		q, ok := s.queued[key]
+		if !ok {
+			a.world.violate("%s ran %s, which is not queued", c.lane, key)
+		} else if q.generation != a.threads[c.session] {
+			a.world.violate("%s ran %s of generation %d, which is %d", c.lane, key, q.generation, a.threads[c.session])
+		}
+		gone[key] = true
+		turns = append(turns, q.turn)
+	}
+	if !slices.Equal(turns, want) || !slices.IsSorted(c.gone) {
+		a.world.violate("%s ran %v, and out of the queue went %v", c.lane, want, c.gone)
+	}
+	seen := a.looked[c.lane+c.session]
+	for _, key := range slices.Sorted(maps.Keys(s.queued)) {
+		if n := len(c.gone); n > 0 && !gone[key] && key < c.gone[n-1] && s.queued[key].put <= seen {
+			a.world.violate("%s ran %s though %s was queued before it", c.lane, c.gone[n-1], key)
+		}
+	}
+}
+
+func isClosed(t *turn.Turn) bool { return t.ClosedBy != "" }
+
 // end checks that a turn is ended by its worker, or after its worker's lease has run out.
 func (a *audit) end(s *sessionState, c change) {
 	switch {
 	case s.fence.Turn == "":
 		a.world.violate("%s ended a turn of session %s, of which none runs", c.lane, c.session)
-	case c.turn == nil || c.turn.ID != s.fence.Turn || !c.turn.Status.Ended():
+	case len(c.turns) != 1 || c.turns[0].ID != s.fence.Turn || !c.turns[0].Status.Ended():
 		a.world.violate("%s freed session %s without ending %s", c.lane, c.session, s.fence.Turn)
 	case c.lane == s.holder:
 	case s.lease != nil && time.Now().Before(s.lease.Until):
@@ -303,7 +354,8 @@ func (a *audit) running() int {
 	return n
 }
 
-func (a *audit) stopID() string {
-	a.stops++
-	return fmt.Sprintf("stop-%d", a.stops)
+// ownerID names a write of the owner's own.
+func (a *audit) ownerID() string {
+	a.acts++
+	return fmt.Sprintf("owner-%d", a.acts)
 }

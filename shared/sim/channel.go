@@ -77,6 +77,7 @@ type delivery struct {
 	lane         string
 	conversation string
 	letter       string // the message that it answers
+	replyTo      string // what the messenger shows it as the answer to
 	text         string
 	at           time.Duration
 	doubt        bool // it is the line that says that the next one may be a repeat

@@ -90,6 +90,9 @@ func (w *world) checkLetter(l *letter, rows []row) {
 	if t.Status == turn.Cancelled {
 		want = 0
 	}
+	if t.ClosedBy != "" {
+		w.checkClosed(l, t)
+	}
 	if len(said) != 1 || len(told) != want {
 		w.violate("the conversation of %s (%s) has %d messages of the owner and %d replies", l.name, t.Status, len(said), len(told))
 		return
@@ -101,11 +104,36 @@ func (w *world) checkLetter(l *letter, rows []row) {
 	w.checkReply(l, t, said[0], told[0])
 }
 
+// checkClosed checks that the turn which took a letter has ended, and has told the owner about all that it took. What it
+// told is checked with the letter that began it.
+func (w *world) checkClosed(l *letter, t *turnState) {
+	by := w.audit.turns[t.ClosedBy]
+	if by == nil || !by.Status.Ended() || by.Status == turn.Cancelled || by.Session != t.Session {
+		w.violate("%s was taken by %s, which is %+v", l.name, t.ClosedBy, by)
+		return
+	}
+	for _, d := range w.seen.deliveries {
+		if d.replyTo == l.name {
+			w.violate("sent %v, though %s was taken", d, l.name)
+		}
+	}
+}
+
+// newest is the letter that a turn's reply is about, and which of the owner's messages it stands after: its own, or the
+// last that it took, since the scripted model obeys what it was told last.
+func (w *world) newest(l *letter, t *turnState) *letter {
+	if len(t.took) == 0 {
+		return l
+	}
+	i := slices.IndexFunc(w.letters, func(l *letter) bool { return l.turn() == t.took[len(t.took)-1] })
+	return w.letters[i]
+}
+
 func (w *world) checkReply(l *letter, t *turnState, said, told row) {
 	if told.sort <= said.sort {
 		w.violate("the reply to %s stands before it", l.name)
 	}
-	if reply := nameIn(told.Text) == l.name && told.From == thread.Agent; reply != (t.Status == turn.Succeeded) {
+	if reply := nameIn(told.Text) == w.newest(l, t).name && told.From == thread.Agent; reply != (t.Status == turn.Succeeded) {
 		w.violate("%s ended %s, and the owner was told %q by %s", l.name, t.Status, told.Text, told.From)
 	}
 	if l.message.Route.Stored() {
@@ -121,7 +149,7 @@ func (w *world) checkReply(l *letter, t *turnState, said, told row) {
 // checkSilence checks that nothing was sent.
 func (w *world) checkSilence(l *letter) {
 	for _, d := range w.seen.deliveries {
-		if d.letter == l.name {
+		if w.answers(d) == l.turn() {
 			w.violate("sent %v", d)
 		}
 	}
@@ -149,7 +177,7 @@ func (w *world) checkDelivery(l *letter, told row) {
 	parts := render(told.Text)
 	got, doubts := make([]int, len(parts)), 0
 	for _, d := range w.seen.deliveries {
-		if d.letter != l.name {
+		if w.answers(d) != l.turn() {
 			continue
 		}
 		if d.doubt {
@@ -215,7 +243,7 @@ func (w *world) checkParts(l *letter, told row, got []int, doubts int) {
 func (w *world) checkOrder(rows map[id.Turn][]row) {
 	last := map[string]int{}
 	for _, d := range w.seen.deliveries {
-		t := w.audit.turns[w.turnOf(d.letter)]
+		t := w.audit.turns[w.answers(d)]
 		if d.doubt || t == nil { // of nobody's letter there is no turn
 			continue
 		}
@@ -233,11 +261,16 @@ func (w *world) checkOrder(rows map[id.Turn][]row) {
 	}
 }
 
-func (w *world) turnOf(name string) id.Turn {
+// answers is the turn of which a delivery told: that of the letter it names, or the one which took it; "" if there is none.
+func (w *world) answers(d delivery) id.Turn {
 	for _, l := range w.letters {
-		if l.name == name {
-			return l.turn()
+		if l.name != d.letter {
+			continue
 		}
+		if t := w.audit.turns[l.turn()]; t != nil && t.ClosedBy != "" {
+			return t.ClosedBy
+		}
+		return l.turn()
 	}
 	return ""
 }
@@ -276,15 +309,29 @@ func (w *world) checkTranscript(session id.Session) {
 	w.checkEntries(session, log.Entries())
 }
 
+// checkHeard checks that a message which was taken is where the turn that took it was, saved by the same write; that any
+// other is where its own turn was, if that succeeded; that one which was never to run is nowhere; and that none is twice.
+func (w *world) checkHeard(name string, in []id.Turn, t *turnState) {
+	want := t.ID
+	if t.ClosedBy != "" {
+		want = t.ClosedBy
+	}
+	must := t.Status == turn.Succeeded || t.ClosedBy != ""
+	never := t.Status == turn.Cancelled && t.ClosedBy == ""
+	if len(in) > 1 || len(in) == 0 && must || len(in) > 0 && (never || in[0] != want) {
+		w.violate("the transcript has %s in %v, whose turn %s %s, taken by %q", name, in, t.ID, t.Status, t.ClosedBy)
+	}
+}
+
 func (w *world) checkEntries(session id.Session, entries []transcript.Entry) {
-	heard := map[string]int{}
+	heard := map[string][]id.Turn{} // the turns that have it
 	for _, e := range entries {
 		if e.Kind != transcript.Owner && e.Kind != transcript.Note {
 			continue
 		}
 		for _, b := range e.Blocks {
 			if name := nameIn(b.Text); name != "" && !strings.HasPrefix(b.Text, "[Your previous") {
-				heard[name]++
+				heard[name] = append(heard[name], e.Turn)
 			}
 		}
 	}
@@ -293,9 +340,7 @@ func (w *world) checkEntries(session id.Session, entries []transcript.Entry) {
 		if t == nil || t.Session != session {
 			continue
 		}
-		if n := heard[l.name]; n > 1 || n == 0 && t.Status == turn.Succeeded {
-			w.violate("the transcript has %s %d times, whose turn %s", l.name, n, t.Status)
-		}
+		w.checkHeard(l.name, heard[l.name], t)
 	}
 	if missing := transcript.Orphans(entries); len(missing) > 0 {
 		entries = append(entries, transcript.Entry{Kind: transcript.Results, Blocks: missing})

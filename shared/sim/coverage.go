@@ -25,6 +25,9 @@ func (c *Coverage) count(what string) {
 	c.other[what]++
 }
 
+// Count is how often something of events happened.
+func (c *Coverage) Count(what string) int { return c.other[what] }
+
 // Add adds another world's counts. The zero Coverage is empty.
 func (c *Coverage) Add(d Coverage) {
 	if c.mu == nil {
@@ -80,9 +83,9 @@ func (c *Coverage) String() string {
 
 // events are what must happen somewhere in the fixed worlds.
 var events = []string{
-	"buried", "buried by the reaper", "delivered again", "duplicate accepted", "frozen process", "message lost",
-	"message possibly repeated", "message refused", "model asked", "outage of the table", "redelivered", "redelivery lost", "reset",
-	"shutdown", "stranger", "tool interrupted", "turn ended", "turn failed", "turn given up", "turn interrupted",
+	"buried", "buried by the reaper", "delivered again", "duplicate accepted", "frozen process", "killed around a take",
+	"message lost", "message possibly repeated", "message refused", "message taken", "message withdrawn", "model asked", "outage of the table", "redelivered", "redelivery lost", "reset",
+	"several messages taken at once", "shutdown", "stranger", "take fenced", "take raced", "tool interrupted", "turn ended", "turn failed", "turn given up", "turn interrupted",
 	"turn started", "turns of two sessions at once", "wake-up failed", "wake-up given back",
 	"woken by the reaper", "woken up at the burial",
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -78,7 +79,20 @@ func (w *world) apply(ctx context.Context, change table.Write) error {
 	if err == nil {
 		w.audit.applied(laneOf(ctx), change)
 	}
+	if failed, ok := errors.AsType[*table.ConditionError](err); ok && takes(describe(change)) {
+		what := "take raced"
+		if failed.Failed[0].Index < 2 { // the session's head and its fence
+			what = "take fenced"
+		}
+		w.cover.count(what)
+	}
 	return err
+}
+
+// takes reports whether a write, by its description, takes messages into a running turn.
+func takes(key string) bool {
+	head, _, _ := strings.Cut(key, " ")
+	return strings.HasPrefix(head, "session#") && strings.HasSuffix(head, "/head") && strings.Contains(key, " session.q")
 }
 
 func (w *world) record(key table.Key) *table.Item {

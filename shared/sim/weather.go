@@ -14,17 +14,18 @@ type weather struct {
 	outage   float64 // of the table, for one process, for a while
 	shutdown float64 // of a worker, in good order
 	reset    float64 // of a thread: what is queued there is to be cancelled
+	withdraw float64 // of a message, while a running turn is about to take it
 	clears   time.Duration
 }
 
 // forecasts differ in kind: fair, showers, rain, storm, plague, frosts, flood.
 var forecasts = []weather{
 	{},
-	{fault: 0.02, kill: 0.001},
-	{fault: 0.08, kill: 0.003, outage: 0.002},
+	{fault: 0.02, kill: 0.001, withdraw: 0.2},
+	{fault: 0.08, kill: 0.003, outage: 0.002, withdraw: 0.2},
 	{fault: 0.2, kill: 0.004, freeze: 0.002, outage: 0.003},
 	{fault: 0.02, kill: 0.02, shutdown: 0.01},
-	{fault: 0.03, freeze: 0.015, outage: 0.005, reset: 0.004},
+	{fault: 0.03, freeze: 0.015, outage: 0.005, reset: 0.004, withdraw: 0.1},
 	{fault: 0.06, kill: 0.002, freeze: 0.03, reset: 0.001},
 	{fault: 0.35, kill: 0.002},
 }
@@ -86,7 +87,18 @@ func (w *world) decide(c *call) verdict {
 	if p := w.buried(c, now); p != nil && !c.again {
 		v = w.rise(p, v)
 	}
+	if c.kind == write && takes(c.key) && !c.again && w.rng.Float64() < w.weather.withdraw {
+		v = w.regret(c, v)
+	}
 	w.trouble(c.process, now)
+	return v
+}
+
+// regret has the owner withdraw a message that is being taken, and the take wait for its turn again beside that.
+func (w *world) regret(c *call, v verdict) verdict {
+	session, _, _ := strings.Cut(strings.TrimPrefix(c.key, "session#"), "/")
+	w.withdraw(session)
+	v.fate, v.pause = slow, 0
 	return v
 }
 

@@ -68,7 +68,7 @@ func (s *witness) received(lane string, to channel.Route, part channel.Part) str
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := delivery{
-		lane: lane, conversation: to.Key(), letter: to.ReplyTo, text: part.Plain, at: s.world.elapsed(),
+		lane: lane, conversation: to.Key(), letter: to.ReplyTo, replyTo: to.ReplyTo, text: part.Plain, at: s.world.elapsed(),
 		doubt: isDoubt(part.Plain),
 	}
 	if to.ReplyTo == "" && !d.doubt { // the first part of a reply names what it answers; the others do in their text

@@ -3,7 +3,9 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing/synctest"
@@ -15,6 +17,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
 	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
 // patience is how long after the weather has cleared up a world may take to come to rest.
@@ -218,6 +221,9 @@ func (w *world) pick(n int) int {
 func (w *world) let(c *call) {
 	v := w.decide(c)
 	w.cover.fate(c.kind, v.fate)
+	if c.kind == write && takes(c.key) && (v.fate == killBefore || v.fate == killAfter) {
+		w.cover.count("killed around a take")
+	}
 	w.trace(c, v)
 	w.gate.release(c, v)
 }
@@ -323,7 +329,32 @@ func (w *world) reset() {
 		head, err := thread.Load(context.WithoutCancel(w.ctx), &w.table, in)
 		w.must(err)
 		head.Generation++
-		w.must(w.apply(withLane(w.ctx, "owner"), table.Write{ID: w.audit.stopID(), Ops: []table.Op{head.Put()}}))
+		w.must(w.apply(withLane(w.ctx, "owner"), table.Write{ID: w.audit.ownerID(), Ops: []table.Op{head.Put()}}))
+	})
+}
+
+// withdraw has the owner take back the oldest queued message of a session, which is then not to run.
+func (w *world) withdraw(session string) {
+	keys := slices.Sorted(maps.Keys(w.audit.of(session).queued))
+	if len(keys) == 0 {
+		return
+	}
+	key := table.Key{Partition: turn.SessionPartition(id.Session(session)), Sort: keys[0]}
+	w.during(func() {
+		w.gate.wait(&call{lane: "owner", kind: write, key: "withdraw " + key.Sort})
+		item := w.record(key)
+		if item == nil {
+			return // it runs, or has been taken
+		}
+		var e turn.Entry
+		revision, err := table.Decode(item, &e)
+		w.must(err)
+		t := e.Turn
+		t.Status, t.Ended = turn.Cancelled, time.Now()
+		w.must(w.apply(withLane(w.ctx, "owner"), table.Write{ID: w.audit.ownerID(), Ops: []table.Op{
+			table.Delete(key, table.At(revision)), t.Put(table.At(revision)), e.Mark().Settle(),
+		}}))
+		w.cover.count("message withdrawn")
 	})
 }
 
