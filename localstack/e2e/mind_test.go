@@ -12,7 +12,7 @@ import (
 )
 
 // mind is the model behind the vendor's server: the scripted one, with one more instruction. "hold NAME" keeps the
-// request open until the test lets NAME go, and answers "held NAME".
+// request open until the test lets NAME go, and answers "held NAME", or as the lines after it say.
 type mind struct {
 	model.Model
 	arrived bell
@@ -37,9 +37,13 @@ func (m *mind) Stream(ctx context.Context, r model.Request, show func(model.Delt
 		m.arrive(r, "", 0)
 		return m.Model.Stream(ctx, r, show)
 	}
+	name, _, more := strings.Cut(name, "\n")
 	topic, _, _ := strings.Cut(name, " ")
 	m.arrive(r, topic, 1)
 	defer m.leave(topic)
+	if more {
+		return m.heldScript(ctx, name, r, show)
+	}
 	show(model.Delta{Kind: model.DeltaText, Text: "held "})
 	select {
 	case <-m.hold(name):
@@ -48,6 +52,16 @@ func (m *mind) Stream(ctx context.Context, r model.Request, show func(model.Delt
 	}
 	show(model.Delta{Kind: model.DeltaText, Text: name})
 	return model.Response{Blocks: []model.Block{{Text: "held " + name}}, Stop: model.StopEnd}, nil
+}
+
+// heldScript obeys the lines after a hold, once it is let go.
+func (m *mind) heldScript(ctx context.Context, name string, r model.Request, show func(model.Delta)) (model.Response, error) {
+	select {
+	case <-m.hold(name):
+		return m.Model.Stream(ctx, r, show)
+	case <-ctx.Done():
+		return model.Response{}, ctx.Err()
+	}
 }
 
 func (m *mind) arrive(r model.Request, topic string, holding int) {

@@ -25,6 +25,7 @@ var common = []scenario{
 	{"a stranger gets one fixed reply", strangerGetsOneFixedReply},
 	{"another worker remembers", anotherWorkerRemembers},
 	{"a burst is answered in order", burstIsAnsweredInOrder},
+	{"what is sent to a working turn is answered by it", whatIsSentToAWorkingTurnIsAnsweredByIt},
 	{"a long reply comes in parts, in order", longReplyComesInPartsInOrder},
 	{"Telegram's request to wait is honoured", telegramsRequestToWaitIsHonoured},
 	{"refused markup is sent as plain text", refusedMarkupIsSentAsPlainText},

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
+	"github.com/bobbin-agent/bobbin/shared/model"
 )
 
 func messageIsAnswered(t testing.TB, w world) {
@@ -69,6 +70,34 @@ func burstIsAnsweredInOrder(t testing.TB, w world) {
 		p.hears(t, fmt.Sprint(i))
 	}
 	p.heardAll(t)
+}
+
+// Two messages are sent while the first turn's step is under way, which ends with the result of its tool.
+func whatIsSentToAWorkingTurnIsAnsweredByIt(t testing.TB, w world) {
+	p := owner(t, w)
+	name := t.Name()
+	first := "hold " + name + "\ncall clock {}"
+	p.say(first)
+	p.mind.wait(p.ctx, t, first, 1)
+	p.say("my name is Ada")
+	p.say("what is my name?")
+	if err := p.bot.WaitAcknowledged(p.ctx, p.id); err != nil {
+		t.Fatal(err)
+	}
+	p.mind.release(name)
+	p.hears(t, "Your name is Ada.")
+	next := p.mind.wait(p.ctx, t, "what is my name?", 1)
+	if diff := cmp.Diff([]string{first, "my name is Ada", "what is my name?"}, heard(next)); diff != "" {
+		t.Errorf("the next request has (-want +got)\n%s", diff)
+	}
+	if n := len(next.Messages); n != 3 || next.Messages[1].Role != model.Assistant || next.Messages[2].Blocks[0].Result == nil {
+		t.Errorf("the next request has %d messages, want the question, the call, and its result with what was sent", n)
+	}
+	p.asks(t, "say and now", "and now") // by a turn of its own
+	p.heardAll(t)
+	if n := len(p.mind.asked("my name is Ada")); n != 0 {
+		t.Errorf("the model was asked %d times about a message that was taken with another", n)
+	}
 }
 
 func longReplyComesInPartsInOrder(t testing.TB, w world) {

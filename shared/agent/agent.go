@@ -64,7 +64,9 @@ func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 			return failed(ctx, err)
 		}
 		entry := transcript.Entry{Kind: transcript.Results, Turn: run.Turn().ID, Blocks: blocks(results)}
-		if _, err := run.Steer(ctx, time.Now(), entry, prompt.Said); err != nil {
+		taken, err := run.Steer(ctx, time.Now(), entry, prompt.Said)
+		a.took(taken)
+		if err != nil {
 			return turn.Ending{}, err
 		}
 	}
@@ -72,6 +74,17 @@ func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 		Status: turn.Failed, From: thread.Notice, Error: fmt.Sprintf("stopped after %d steps", maxSteps),
 		Text: fmt.Sprintf("I stopped after %d steps without coming to an end. Say “continue” and I will go on.", maxSteps),
 	}, nil
+}
+
+// took shows whoever looks that messages do not wait any more.
+func (a *Agent) took(taken []turn.Entry) {
+	if a.Show == nil {
+		return
+	}
+	for _, e := range taken {
+		a.Show(e.Turn, live.Event{Kind: live.Stored, Turn: e.Turn.ID})
+		a.Show(e.Turn, live.Event{Kind: live.Turned, Turn: e.Turn.ID, Status: live.Ended})
+	}
 }
 
 // open reads the transcript and adds what is new: missing results, how the last turn failed, what the owner said.

@@ -86,6 +86,17 @@ func (w *world) write(ops ...table.Op) {
 // claim queues what the owner says and claims its turn.
 func (w *world) claim(text string) *turn.Run {
 	w.Helper()
+	w.queue(text)
+	view, err := w.desk.Look(w.Context(), "t", "t")
+	w.must(err)
+	run, err := w.desk.Claim(w.Context(), view, noon)
+	w.must(err)
+	return run
+}
+
+// queue queues what the owner says.
+func (w *world) queue(text string) {
+	w.Helper()
 	w.said++
 	t := turn.Turn{
 		ID: id.Turn(fmt.Sprint("u", w.said)), Owner: "o", Thread: "t", Session: "t", Source: turn.User, Status: turn.Queued,
@@ -98,11 +109,6 @@ func (w *world) claim(text string) *turn.Run {
 	t.Message = m.Key("t").Sort
 	e := turn.Entry{Turn: t, Text: text, Order: turn.Order(noon, int64(w.said), 0), WakeAt: noon}
 	w.write(t.Put(table.Absent()), e.Put(), m.Put("t", table.Absent()))
-	view, err := w.desk.Look(w.Context(), "t", "t")
-	w.must(err)
-	run, err := w.desk.Claim(w.Context(), view, noon)
-	w.must(err)
-	return run
 }
 
 // turn runs a turn to its end.
@@ -222,6 +228,66 @@ func TestToolsRunSideBySideAndTheirResultsGoBack(t *testing.T) {
 		}
 		w.read("user: go", `call echo {"n":1}`, `call echo {"n":2}`, `result call-0 heard {"n":1}`, `result call-1 heard {"n":2}`)
 	})
+}
+
+func TestMessagesThatComeWhileAToolRunsReachTheNextRequestInOrderAfterTheResults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, call("echo", `{"n":1}`, `{"n":2}`), call("echo", `{"n":3}`), say("all done"), say("bye"))
+	var shown []live.Event
+	w.Show = func(_ turn.Turn, e live.Event) { shown = append(shown, e) }
+	w.Tools[0].Run = func(_ context.Context, c tool.Call) (tool.Result, error) {
+		switch string(c.Arguments) {
+		case `{"n":1}`:
+			w.queue("also this")
+			w.queue("and that")
+		case `{"n":3}`:
+			w.queue("one more")
+		}
+		return tool.Result{Text: "ok"}, nil
+	}
+	if ending := w.turn("go"); ending.Text != "all done" {
+		t.Errorf("got %+v", ending)
+	}
+	w.read("user: go", `call echo {"n":1}`, `call echo {"n":2}`, "result call-0 ok", "result call-1 ok",
+		"user: also this", "user: and that", `call echo {"n":3}`, "result call-0 ok", "user: one more")
+	var want []live.Event
+	for _, u := range []id.Turn{"u2", "u3", "u4"} {
+		want = append(want, live.Event{Kind: live.Stored, Turn: u}, live.Event{Kind: live.Turned, Turn: u, Status: live.Ended})
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("shown: want (-), got (+):\n%s", diff)
+	}
+	w.turn("thanks")
+	for _, r := range w.requests {
+		alternates(t, r.Messages)
+	}
+	if view, err := w.desk.Look(t.Context(), "t", "t"); err != nil || view.Next != nil {
+		t.Errorf("still queued: %+v, error %v", view.Next, err)
+	}
+}
+
+// alternates expects messages of the user and the assistant by turns, every call answered by the message after it.
+func alternates(t *testing.T, messages []model.Message) {
+	t.Helper()
+	var open []string
+	for i, m := range messages {
+		if want := []model.Role{model.User, model.Assistant}[i%2]; m.Role != want {
+			t.Errorf("message %d is the %s's, want the %s's", i, m.Role, want)
+		}
+		var called, answered []string
+		for _, b := range m.Blocks {
+			switch {
+			case b.Call != nil:
+				called = append(called, b.Call.ID)
+			case b.Result != nil:
+				answered = append(answered, b.Result.CallID)
+			}
+		}
+		if diff := cmp.Diff(open, answered); diff != "" {
+			t.Errorf("message %d answers: want (-), got (+):\n%s", i, diff)
+		}
+		open = called
+	}
 }
 
 func TestWhatGoesWrongWithAToolGoesBackToTheModel(t *testing.T) {

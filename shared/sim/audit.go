@@ -287,7 +287,9 @@ func (a *audit) take(s *sessionState, c change) {
 	}
 	a.oldest(s, c, taken)
 	by.took = append(by.took, taken...)
-	a.world.cover.count("message taken")
+	for range taken {
+		a.world.cover.count("message taken")
+	}
 	if len(taken) > 1 {
 		a.world.cover.count("several messages taken at once")
 	}

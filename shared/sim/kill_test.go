@@ -16,10 +16,30 @@ const oneTool = "call act {\"letter\":\"#m0.\",\"ms\":2000}\nthen\nwait 1s\nsay 
 // its delivery, before the call is done and after: the owner always gets exactly one answer or notice, and soon.
 func TestDeathAtEveryCall(t *testing.T) {
 	t.Parallel()
+	dieAtEveryCall(t, []string{oneTool})
+}
+
+// TestDeathAtEveryCallOfATurnThatTakesMessages does the same to a turn that is sent two more messages while its tool runs:
+// each is answered or told of, by the turn that took it or by its own, whatever the moment.
+func TestDeathAtEveryCallOfATurnThatTakesMessages(t *testing.T) {
+	t.Parallel()
+	scripts := []string{
+		"call act {\"letter\":\"#m0.\",\"ms\":4000}\nthen\nsay #m0. done", "say #m1. done",
+		"call act {\"letter\":\"#m2.\",\"ms\":500}\nthen\nsay #m2. done",
+	}
+	calm := sim.Play(t, sim.Setup{Seed: 1, Calm: true, Size: sim.Size{Owners: 1}, Scripts: scripts})
+	if n := calm.Coverage.Count("message taken"); n != 2 {
+		t.Fatalf("%d messages are taken when nobody dies, want 2", n)
+	}
+	dieAtEveryCall(t, scripts)
+}
+
+func dieAtEveryCall(t *testing.T, scripts []string) {
+	t.Helper()
 	var table strings.Builder
 	for call := 1; ; call++ {
 		for _, after := range []bool{false, true} {
-			worst := worstDeath(t, sim.Kill{Call: call, After: after})
+			worst := worstDeath(t, scripts, sim.Kill{Call: call, After: after})
 			if worst == nil {
 				t.Logf("%d calls\n%s", call-1, table.String())
 				return
@@ -33,11 +53,11 @@ func TestDeathAtEveryCall(t *testing.T) {
 
 // worstDeath runs the world several times, the reaper's minute beginning at another time in each, and returns the death
 // after which it took longest; nil when the life of the message has no such call.
-func worstDeath(t *testing.T, k sim.Kill) *sim.Death {
+func worstDeath(t *testing.T, scripts []string, k sim.Kill) *sim.Death {
 	t.Helper()
 	var worst *sim.Death
 	for seed := range uint64(12) {
-		r := sim.Play(t, sim.Setup{Seed: seed + 1, Calm: true, Script: oneTool, Kill: &k})
+		r := sim.Play(t, sim.Setup{Seed: seed + 1, Calm: true, Size: sim.Size{Owners: 1}, Scripts: scripts, Kill: &k})
 		report(t, r)
 		if r.Killed == nil {
 			return nil

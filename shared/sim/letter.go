@@ -33,10 +33,11 @@ func person(i int) string { return fmt.Sprintf("person-%d", i) }
 
 // compose writes the letters of the world.
 func (w *world) compose() {
-	if w.setup.Script != "" {
-		w.letters = []*letter{w.letter(0, time.Second, "say "+name(0))}
-		w.letters[0].message.Text = w.setup.Script
-		w.letters[0].arrives = w.letters[0].arrives[:1]
+	for i, text := range w.setup.Scripts {
+		w.letters = append(w.letters, w.letter(i, time.Duration(i+1)*time.Second, text))
+		w.letters[i].arrives = w.letters[i].arrives[:1]
+	}
+	if len(w.letters) > 0 {
 		return
 	}
 	at := time.Second
@@ -97,7 +98,7 @@ func nameIn(text string) string {
 // script is what the model is told to do about a letter.
 func script(rng *rand.Rand, name string) string {
 	var b strings.Builder
-	for range rng.IntN(4) / 2 * rng.IntN(3) {
+	for range rng.IntN(5) / 2 * rng.IntN(3) {
 		for range 1 + rng.IntN(2) {
 			fmt.Fprintf(&b, "call act {\"letter\":%q,\"ms\":%d}\n", name, lasting(rng, 24*time.Second).Milliseconds())
 		}

@@ -56,6 +56,7 @@ var (
 	putHead  = is(table.OpPut, "session", "head")
 	sends    = is(table.OpPut, "conv", "head")
 	putRow   = is(table.OpPut, "conv", "o#")
+	takes    = holding(putTurn, `"closed_by"`)
 	none     = func(table.Op) bool { return false }
 )
 
@@ -70,11 +71,14 @@ var mutants = []mutant{
 	{"claim in a thread that was stopped meanwhile", claims, none, is(table.OpCheck, "thread", "head"), 152},
 	{"claim without a due mark", claims, none, is(table.OpPut, "due", ""), 30},
 	{"checkpoint under a fence that has moved", is(table.OpCheck, "session", "fence"), putHead, is(table.OpCheck, "session", "fence"), 4},
+	{"take a message that was withdrawn meanwhile", takes, either(is(table.OpDelete, "session", "q#"), putTurn), none, 4},
+	{"take a message under a fence that has moved", takes, putHead, is(table.OpCheck, "session", "fence"), 488},
+	{"take a message of a thread that was stopped meanwhile", takes, none, is(table.OpCheck, "thread", "head"), 1},
 	{"renew a lease that has gone", is(table.OpPut, "session", "lease"), is(table.OpPut, "session", "lease"), none, 14},
 	{"end a turn under a fence that has moved", ends, either(putFence, putTurn), none, 14},
 	{"end a turn and leave its lease", ends, none, is(table.OpDelete, "session", "lease"), 1},
 	{"end a turn without a due mark for its reply", ends, none, is(table.OpPut, "due", ""), 2},
-	{"bury a turn whose lease was renewed meanwhile", ends, is(table.OpDelete, "session", "lease"), none, 479},
+	{"bury a turn whose lease was renewed meanwhile", ends, is(table.OpDelete, "session", "lease"), none, 754},
 	{"send what another is sending", sends, putRow, none, 172},
 	{"send where another sends", sends, either(sends, putRow), none, 139},
 }

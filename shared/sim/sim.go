@@ -38,8 +38,8 @@ type Setup struct {
 	Size Size
 	// Calm is a world in which nothing goes wrong but what the other fields ask for.
 	Calm bool
-	// Script, if set, is the one message of the world, instead of those drawn from the seed.
-	Script string
+	// Scripts, if set, are the messages of the world, instead of those drawn from the seed; one a second.
+	Scripts []string
 	// Kill, if set, is when a process dies.
 	Kill *Kill
 	// Weaken, if set, changes every write before it is applied: to see that a guard which is taken away is missed. now

@@ -57,6 +57,14 @@ var weight = [kinds]float64{
 	get: 1, scan: 1, write: 1.5, putPart: 3, getPart: 3, sendWake: 2, extend: 2, giveBack: 15, done: 2, ask: 3, act: 4, tell: 3,
 }
 
+// weight is that of its kind; a write that takes messages is rarer than others.
+func (c *call) weight() float64 {
+	if c.kind == write && takes(c.key) {
+		return 8
+	}
+	return weight[c.kind]
+}
+
 // decide says what becomes of a call.
 func (w *world) decide(c *call) verdict {
 	if c.process == nil {
@@ -70,7 +78,7 @@ func (w *world) decide(c *call) verdict {
 	}
 	v := verdict{coin: w.rng.IntN(2) == 0}
 	now := time.Now()
-	switch x := w.rng.Float64() / weight[c.kind]; {
+	switch x := w.rng.Float64() / c.weight(); {
 	case c.process.cut.After(now) && (c.kind == get || c.kind == scan || c.kind == write):
 		v.fate = refuse
 	case x < w.weather.kill:

@@ -87,7 +87,7 @@ type Head struct {
 	Thread   id.Thread           `json:"thread"`
 	Manifest transcript.Manifest `json:"manifest,omitzero"`
 	Previous *Failure            `json:"previous,omitempty"` // how the last turn failed; until a turn has seen and saved it
-	Told     time.Time           `json:"told,omitzero"`      // of the last message to the owner; the next one stands after it
+	Told     time.Time           `json:"told,omitzero"`      // of the last message to the owner, or that a turn took; the next one stands after it
 	// Conversation is where that message went, as a route's key; "" if it had not to be sent.
 	Conversation string `json:"conversation,omitempty"`
 

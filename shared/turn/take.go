@@ -63,18 +63,16 @@ func (e Entry) take(by id.Turn, now time.Time) []table.Op {
 
 // Steer saves the results of a step, together with the messages that were sent to the turn meanwhile, in one write, and
 // returns those; said is what the transcript has of one. When it returns, each message has either been taken or is
-// queued, never both. ErrFenced means that the turn is not ours any more.
+// queued, never both. ErrFenced means that the turn is not ours any more. With an error come those that were taken before
+// it; of the write that it is about nobody knows, unless the error says.
 func (r *Run) Steer(ctx context.Context, now time.Time, results transcript.Entry, said func(Entry) []model.Block) ([]Entry, error) {
 	r.log.Append(results)
 	var all []Entry
 	for range maxTakes {
 		taken, more, err := r.steer(ctx, now, said)
-		if err != nil {
-			return nil, err
-		}
 		all = append(all, taken...)
-		if !more {
-			return all, nil
+		if err != nil || !more {
+			return all, err
 		}
 	}
 	return all, r.Checkpoint(ctx, now)
@@ -94,6 +92,7 @@ func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model
 	before := len(r.log.Entries())
 	ops := []table.Op{r.thread.Unchanged()}
 	for _, e := range taken {
+		r.held.Head.Told = latest(r.held.Head.Told, e.Turn.Created) // the reply stands after all that it answers
 		r.log.Append(transcript.Entry{Kind: transcript.Owner, Turn: r.held.Turn.ID, Blocks: said(e)})
 		ops = append(ops, e.take(r.held.Turn.ID, now)...)
 	}
@@ -102,12 +101,22 @@ func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model
 		return nil, false, err
 	}
 	raced, err := r.commit(ctx, now, manifest, ops...)
-	if err != nil || !raced {
-		return taken, err == nil && len(taken) == maxTake, err
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !raced:
+		return taken, len(taken) == maxTake, nil
 	}
 	r.log.Truncate(before)
 	r.thread, err = thread.Load(ctx, r.desk.Table, r.held.Turn.Thread)
 	return nil, true, err
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // lookWhileSaving uploads what is new and reads the queue side by side: mostly there is nothing to take.

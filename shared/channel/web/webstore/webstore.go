@@ -88,7 +88,7 @@ func delivery(s thread.State) web.State {
 	return web.Held
 }
 
-// state is how far an owner's message is: as far as its turn.
+// state is how far an owner's message is: as far as its turn, or as the one that took it.
 func (c Conversation) state(ctx context.Context, t id.Turn) (web.State, error) {
 	item, err := c.Table.Get(ctx, turn.HeadKey(t))
 	if err != nil {
@@ -97,6 +97,9 @@ func (c Conversation) state(ctx context.Context, t id.Turn) (web.State, error) {
 	var head turn.Turn
 	if _, err := table.Decode(item, &head); err != nil {
 		return "", err
+	}
+	if head.ClosedBy != "" {
+		return c.state(ctx, head.ClosedBy)
 	}
 	switch head.Status {
 	case turn.Queued:
