@@ -86,7 +86,7 @@ func (w *world) write(ops ...table.Op) {
 // claim queues what the owner says and claims its turn.
 func (w *world) claim(text string) *turn.Run {
 	w.Helper()
-	w.queue(text)
+	w.queue(w.Context(), text)
 	view, err := w.desk.Look(w.Context(), "t", "t")
 	w.must(err)
 	run, err := w.desk.Claim(w.Context(), view, noon)
@@ -95,7 +95,7 @@ func (w *world) claim(text string) *turn.Run {
 }
 
 // queue queues what the owner says.
-func (w *world) queue(text string) {
+func (w *world) queue(ctx context.Context, text string) {
 	w.Helper()
 	w.said++
 	t := turn.Turn{
@@ -108,7 +108,9 @@ func (w *world) queue(text string) {
 	}
 	t.Message = m.Key("t").Sort
 	e := turn.Entry{Turn: t, Text: text, Order: turn.Order(noon, int64(w.said), 0), WakeAt: noon}
-	w.write(t.Put(table.Absent()), e.Put(), m.Put("t", table.Absent()))
+	w.must(w.store.Write(ctx, table.Write{
+		ID: w.desk.IDs.New(noon), Ops: []table.Op{t.Put(table.Absent()), e.Put(), m.Put("t", table.Absent())},
+	}))
 }
 
 // turn runs a turn to its end.
@@ -235,13 +237,13 @@ func TestMessagesThatComeWhileAToolRunsReachTheNextRequestInOrderAfterTheResults
 	w := newWorld(t, call("echo", `{"n":1}`, `{"n":2}`), call("echo", `{"n":3}`), say("all done"), say("bye"))
 	var shown []live.Event
 	w.Show = func(_ turn.Turn, e live.Event) { shown = append(shown, e) }
-	w.Tools[0].Run = func(_ context.Context, c tool.Call) (tool.Result, error) {
+	w.Tools[0].Run = func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		switch string(c.Arguments) {
 		case `{"n":1}`:
-			w.queue("also this")
-			w.queue("and that")
+			w.queue(ctx, "also this")
+			w.queue(ctx, "and that")
 		case `{"n":3}`:
-			w.queue("one more")
+			w.queue(ctx, "one more")
 		}
 		return tool.Result{Text: "ok"}, nil
 	}

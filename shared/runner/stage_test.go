@@ -178,6 +178,10 @@ func (s *stage) show() {
 		if _, err := table.Decode(item, &t); err != nil {
 			s.Fatal(err)
 		}
+		if t.ClosedBy != "" {
+			s.note("u%d: taken by %s", i+1, s.name(t.ClosedBy))
+			continue
+		}
 		s.note("u%d: %s", i+1, t.Status)
 	}
 	log, err := thread.After(s.Context(), s.store, s.ada.Thread, "", 100)

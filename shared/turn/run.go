@@ -93,13 +93,12 @@ func (r *Run) Checkpoint(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.commit(ctx, now, manifest)
-	return err
+	return r.commit(ctx, now, manifest)
 }
 
-// commit makes the manifest the session's, and with it happens what else that moment means. It reports whether nothing
-// of it happened because a condition of the caller's did not hold; of the turn's own conditions that is ErrFenced.
-func (r *Run) commit(ctx context.Context, now time.Time, m transcript.Manifest, also ...table.Op) (raced bool, err error) {
+// commit makes the manifest the session's, and with it happens what else that moment means. When a condition did not
+// hold, nothing of it happened: of the turn's own conditions that is ErrFenced, of the caller's ErrRaced.
+func (r *Run) commit(ctx context.Context, now time.Time, m transcript.Manifest, also ...table.Op) error {
 	head := r.held.Head
 	head.Thread, head.Manifest, head.Previous = r.held.Turn.Thread, m, nil // what failed before is in the transcript now
 	own := []table.Op{
@@ -110,16 +109,16 @@ func (r *Run) commit(ctx context.Context, now time.Time, m transcript.Manifest, 
 	failed, err := r.write(ctx, w)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("saving a checkpoint: %w", err)
+		return fmt.Errorf("saving a checkpoint: %w", err)
 	case failed != nil && failed.Failed[0].Index < len(own):
-		return false, fenced("saving a checkpoint")
+		return fenced("saving a checkpoint")
 	case failed != nil:
-		return true, nil
+		return fmt.Errorf("saving a checkpoint: %w", ErrRaced)
 	}
 	head.Revision = w.Revision()
 	r.held.Head = head
 	r.log.Saved(m)
-	return false, nil
+	return nil
 }
 
 // End ends the turn, saving what no checkpoint has saved. ErrFenced means that it ended otherwise.

@@ -2,15 +2,17 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -86,8 +88,7 @@ func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model
 	}
 	taken := Takeable(r.held.Turn, r.thread, queued)
 	if len(taken) == 0 {
-		_, err := r.commit(ctx, now, manifest)
-		return nil, false, err
+		return nil, false, r.commit(ctx, now, manifest)
 	}
 	before := len(r.log.Entries())
 	ops := []table.Op{r.thread.Unchanged()}
@@ -100,12 +101,13 @@ func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model
 	if manifest, err = r.log.Checkpoint(ctx, r.blobs, r.held.Fence.Epoch); err != nil {
 		return nil, false, err
 	}
-	raced, err := r.commit(ctx, now, manifest, ops...)
+	err = r.commit(ctx, now, manifest, ops...)
+	// A crash before this write leaves the messages queued; after it they are in the transcript, and the turn is found dead.
 	switch {
-	case err != nil:
-		return nil, false, err
-	case !raced:
+	case err == nil:
 		return taken, len(taken) == maxTake, nil
+	case !errors.Is(err, ErrRaced):
+		return nil, false, err
 	}
 	r.log.Truncate(before)
 	r.thread, err = thread.Load(ctx, r.desk.Table, r.held.Turn.Thread)
