@@ -64,6 +64,10 @@ func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 			return failed(ctx, err)
 		}
 		entry := transcript.Entry{Kind: transcript.Results, Turn: run.Turn().ID, Blocks: blocks(results)}
+		if step == maxSteps-1 {
+			run.Log().Append(entry) // which the end saves; no request follows that could answer what would be taken now
+			break
+		}
 		taken, err := run.Steer(ctx, time.Now(), entry, prompt.Said)
 		a.took(taken)
 		if err != nil {
