@@ -97,7 +97,7 @@ func (w *world) checkLetter(l *letter, rows []row) {
 		w.violate("the conversation of %s (%s) has %d messages of the owner and %d replies", l.name, t.Status, len(said), len(told))
 		return
 	}
-	if want == 0 {
+	if want == 0 { // what was sent for all that a turn took is checked with the letter that began it
 		w.checkSilence(l)
 		return
 	}
@@ -119,8 +119,8 @@ func (w *world) checkClosed(l *letter, t *turnState) {
 	}
 }
 
-// newest is the letter that a turn's reply is about, and which of the owner's messages it stands after: its own, or the
-// last that it took, since the scripted model obeys what it was told last.
+// newest is the letter that a turn's reply is about: its own, or the last that it took, since the scripted model obeys what
+// it was told last.
 func (w *world) newest(l *letter, t *turnState) *letter {
 	if len(t.took) == 0 {
 		return l
