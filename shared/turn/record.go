@@ -130,9 +130,8 @@ type Entry struct {
 	Text       string    `json:"text"`
 	Quote      string    `json:"quote,omitempty"` // untrusted
 	Order      string    `json:"order"`
-	Generation int64     `json:"generation"`      // of the thread when it was accepted
-	Alone      bool      `json:"alone,omitempty"` // it does not join a running turn
-	WakeAt     time.Time `json:"wake_at"`         // of its due mark
+	Generation int64     `json:"generation"` // of the thread when it was accepted
+	WakeAt     time.Time `json:"wake_at"`    // of its due mark
 
 	Revision table.Revision `json:"-"` // also that of its turn's head: both are always put by the same write
 }

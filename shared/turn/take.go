@@ -47,7 +47,7 @@ func (t Turn) takes() bool {
 }
 
 func joins(t Turn, in thread.Head, e Entry) bool {
-	return !e.Alone && e.Turn.Source == User && e.Turn.Route.Key() == t.Route.Key() &&
+	return e.Turn.Source == User && e.Turn.Route.Key() == t.Route.Key() &&
 		in.Status == thread.Active && e.Generation >= in.Generation
 }
 

@@ -35,7 +35,6 @@ func TestARunningTurnTakesTheOldestMessagesOfItsOwnConversationUpToTheFirstThatM
 		"up to another channel's":       {User, active, []Entry{plain, other, plain}, 1},
 		"none behind another channel's": {User, active, []Entry{other, plain}, 0},
 		"as many as one write takes":    {User, active, many, maxTake},
-		"none that runs alone":          {User, active, []Entry{entry(here, func(e *Entry) { e.Alone = true }), plain}, 0},
 		"none that is no message":       {User, active, []Entry{entry(here, func(e *Entry) { e.Turn.Source = Resume })}, 0},
 		"none from before a stop":       {User, active, []Entry{entry(here, func(e *Entry) { e.Generation = 2 })}, 0},
 		"none on an archived thread":    {User, thread.Head{Status: thread.Archived}, []Entry{plain}, 0},
