@@ -240,7 +240,7 @@ func TestHelpIsGivenToWhoAsksForIt(t *testing.T) {
 func TestPairPrintsOneCodeALine(t *testing.T) {
 	t.Parallel()
 	got := bobbin(t, nil, "pair", "-count", "3", "-owner", "Ann")
-	if got.code != 0 || strings.Count(got.stderr, "\n") != 1 || len(strings.Fields(got.stdout)) != 3 || strings.Count(got.stdout, "\n") != 3 {
-		t.Errorf("ends with %+v, want three codes and a line that says what to do with them", got)
+	if got.code != 0 || got.stderr != "" || len(strings.Fields(got.stdout)) != 3 || strings.Count(got.stdout, "\n") != 3 {
+		t.Errorf("ends with %+v, want three codes and nothing else", got)
 	}
 }

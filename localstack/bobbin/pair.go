@@ -27,13 +27,21 @@ func pair(ctx context.Context, args []string, env config.Lookup) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintln(os.Stderr, "Send /start and the code from the chat to be paired, within an hour; each code works once.")
+	if readByAPerson(os.Stdout) {
+		_, _ = fmt.Fprintln(os.Stderr, "Send /start and the code from the chat to be paired, within an hour; each code works once.")
+	}
 	for _, code := range codes {
 		if _, err := fmt.Fprintln(os.Stdout, code); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readByAPerson reports whether a file is a terminal: a program that reads the codes wants nothing else.
+func readByAPerson(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // makeCodes makes codes in the deployment's table if the environment names one, else in the data folder.
