@@ -25,15 +25,15 @@ run: building build/bobbin ## run the whole of Bobbin on this machine; the page 
 building:
 	@[ -x build/bobbin ] || echo 'Building Bobbin: this takes about a minute the first time.'
 
-pair: build/bobbin ## make a pairing code; NAME=… adds an owner of that name for it, OWNERS=n makes n of them
-	@./build/bobbin pair -count "$$OWNERS" $${NAME:+-owner "$$NAME"}
+pair: build/$(if $(BOBBIN_TABLE),invite,bobbin) ## make a pairing code; NAME=… adds an owner of that name for it, OWNERS=n makes n of them
+	@./build/$(if $(BOBBIN_TABLE),invite,bobbin pair) -count "$$OWNERS" $${NAME:+-owner "$$NAME"}
 
 pair: export OWNERS := $(OWNERS)
 pair: export NAME := $(NAME)
 
-.PHONY: build/bobbin
-build/bobbin:
-	@$(GO) build -trimpath -o $@ ./localstack/bobbin
+.PHONY: build/bobbin build/invite
+build/bobbin build/invite: build/%:
+	@$(GO) build -trimpath -o $@ ./localstack/$*
 
 test: ## all tests that need nothing but Go; with Python 3.10 there, the AWS adapters on an emulator too
 	@$(GO) run ./localstack/emulator/install $(if $(filter true,$(CI)),-must)

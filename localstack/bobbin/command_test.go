@@ -225,7 +225,7 @@ func TestAWrongCommandLineEndsInOneLineWithTheRightOne(t *testing.T) {
 		})
 	}
 	refuses(t, bobbin(t, nil, "pair", "-count", "0"), "-count")
-	refuses(t, bobbin(t, variables{"BOBBIN_TABLE": "table"}, "pair"), "AWS_REGION")
+	refuses(t, bobbin(t, variables{"BOBBIN_TABLE": "table"}, "pair"), "BOBBIN_TABLE")
 }
 
 func TestHelpIsGivenToWhoAsksForIt(t *testing.T) {

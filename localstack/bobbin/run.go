@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/localstack/pairing"
 	"github.com/bobbin-agent/bobbin/localstack/server"
 	"github.com/bobbin-agent/bobbin/shared/channel/web"
 	"github.com/bobbin-agent/bobbin/shared/config"
@@ -178,7 +179,7 @@ func telegram(ctx context.Context, line func(string, string, ...any), s *server.
 		name = "@" + username
 	}
 	line("Telegram", "%s, %s", name, how)
-	codes, err := s.Pair(ctx, server.Pairing{Count: 1})
+	codes, err := s.Pair(ctx, pairing.Order{Count: 1})
 	if err != nil {
 		line("", "no pairing code could be made: %v", err)
 		return

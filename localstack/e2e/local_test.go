@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/localstack/pairing"
 	"github.com/bobbin-agent/bobbin/localstack/server"
 	"github.com/bobbin-agent/bobbin/shared/blob"
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
@@ -77,7 +78,7 @@ func (w *inProcess) url() string { return "http://" + w.server.Address() }
 
 func (w *inProcess) code(t testing.TB, name string) string {
 	t.Helper()
-	codes, err := w.server.Pair(t.Context(), server.Pairing{Owner: name, Count: 1})
+	codes, err := w.server.Pair(t.Context(), pairing.Order{Owner: name, Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

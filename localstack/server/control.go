@@ -14,12 +14,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/bobbin-agent/bobbin/shared/aws/account"
-	"github.com/bobbin-agent/bobbin/shared/aws/dynamo"
+	"github.com/bobbin-agent/bobbin/localstack/pairing"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/local/bolt"
 	"github.com/bobbin-agent/bobbin/shared/owner"
@@ -36,12 +32,6 @@ type control struct {
 const (
 	controlFile = "control.json"
 	pairPath    = "/control/pair"
-	// founder is the name of the first owner.
-	founder = "owner"
-	// maxCodes bounds how many codes are made at once.
-	maxCodes = 10_000
-	// codesAtOnce is how many are made side by side, so that they share the store's commits.
-	codesAtOnce = 32
 )
 
 func openControl(data, address string) (control, error) {
@@ -65,19 +55,13 @@ func (c control) close() error {
 	return nil
 }
 
-// Pairing asks for one-time codes.
-type Pairing struct {
-	Owner string `json:"owner"` // a new owner of this name is added for each code; "" is the owner who is there
-	Count int    `json:"count"` // how many codes
-}
-
 // Codes are one-time pairing codes, each of which can be used for an hour.
 type Codes struct {
 	Codes []string `json:"codes"`
 }
 
 // Pair makes pairing codes in a data folder, by way of the server that is running on it if there is one.
-func Pair(ctx context.Context, data string, p Pairing) ([]string, error) {
+func Pair(ctx context.Context, data string, p pairing.Order) ([]string, error) {
 	store, err := openStore(data) //nolint:contextcheck // what it cleans up outlives the caller
 	if errors.Is(err, bolt.ErrLocked) {
 		return askServer(ctx, data, p)
@@ -86,56 +70,16 @@ func Pair(ctx context.Context, data string, p Pairing) ([]string, error) {
 		return nil, err
 	}
 	ids := &id.Source{}
-	codes, err := makeCodes(ctx, &owner.Book{Table: store.Table(), IDs: ids}, p)
+	codes, err := pairing.Make(ctx, &owner.Book{Table: store.Table(), IDs: ids}, p)
 	return codes, errors.Join(err, store.Close())
 }
 
-// PairInTable makes pairing codes in a deployment's table, in the AWS account that the environment gives.
-func PairInTable(ctx context.Context, name string, p Pairing) ([]string, error) {
-	cfg, err := account.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return makeCodes(ctx, &owner.Book{Table: dynamo.New(cfg, name), IDs: &id.Source{}}, p)
-}
-
 // Pair makes pairing codes in this server's store.
-func (s *Server) Pair(ctx context.Context, p Pairing) ([]string, error) {
-	return makeCodes(ctx, s.book, p)
+func (s *Server) Pair(ctx context.Context, p pairing.Order) ([]string, error) {
+	return pairing.Make(ctx, s.book, p)
 }
 
-func makeCodes(ctx context.Context, book *owner.Book, p Pairing) ([]string, error) {
-	if p.Count < 1 || p.Count > maxCodes {
-		return nil, fmt.Errorf("the number of codes, -count, is %d and must be from 1 to %d", p.Count, maxCodes)
-	}
-	first, err := book.Found(ctx, founder, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	codes := make([]string, p.Count)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(codesAtOnce)
-	for i := range codes {
-		group.Go(func() (err error) {
-			codes[i], err = makeCode(ctx, book, first, p.Owner)
-			return err
-		})
-	}
-	return codes, group.Wait()
-}
-
-// makeCode makes a code for the owner, or for a new one of that name.
-func makeCode(ctx context.Context, book *owner.Book, o owner.Owner, name string) (string, error) {
-	if name != "" {
-		var err error
-		if o, err = book.Add(ctx, name, time.Now()); err != nil {
-			return "", err
-		}
-	}
-	return book.NewCode(ctx, o.ID, time.Now())
-}
-
-func askServer(ctx context.Context, data string, p Pairing) ([]string, error) {
+func askServer(ctx context.Context, data string, p pairing.Order) ([]string, error) {
 	body, err := os.ReadFile(filepath.Join(data, controlFile)) //nolint:gosec // the operator's own folder
 	if err != nil {
 		return nil, fmt.Errorf("the folder %s is in use, and not by a Bobbin that can be asked: %w: set BOBBIN_DATA to that of one, or stop what uses it", data, err)
@@ -173,7 +117,7 @@ func (s *Server) servePair(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the token of the control file is missing or wrong", http.StatusUnauthorized)
 		return
 	}
-	var p Pairing
+	var p pairing.Order
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&p); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

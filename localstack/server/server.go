@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/localstack/pairing"
 	"github.com/bobbin-agent/bobbin/shared/agent"
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/channel/web"
@@ -169,7 +170,7 @@ func (s *Server) channel(connection string) (channel.Channel, bool) {
 
 // firstOwner is whose page it is; the first start makes one.
 func (s *Server) firstOwner(ctx context.Context) (owner.Owner, error) {
-	o, err := s.book.Found(ctx, founder, time.Now())
+	o, err := s.book.Found(ctx, pairing.Founder, time.Now())
 	if err != nil {
 		return owner.Owner{}, fmt.Errorf("finding the owner: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/localstack/pairing"
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
 	"github.com/bobbin-agent/bobbin/shared/config"
 	"github.com/bobbin-agent/bobbin/shared/model"
@@ -47,7 +48,7 @@ func TestATelegramMessageIsAnsweredAndRememberedAcrossARestart(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- s.Run(ctx) }()
 			if round == 0 {
-				codes, err := Pair(ctx, data, Pairing{Count: 1})
+				codes, err := Pair(ctx, data, pairing.Order{Count: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
