@@ -1,7 +1,7 @@
 // Package channel is what the engine knows of a messenger: how a reply is cut into parts, how a part is sent.
 //
-// Receiving is each channel's own: it ends in inbox.Accept. Implementations: channel/telegram, and channel/web, whose
-// messages are delivered by being stored.
+// Receiving is each channel's own: it ends in inbox.Accept. channel/telegram implements Channel; what goes to the page,
+// channel/web, is delivered by being stored.
 package channel
 
 import "context"

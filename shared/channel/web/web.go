@@ -20,13 +20,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
 	"github.com/bobbin-agent/bobbin/shared/live"
 )
 
 // Connection is this channel's name in routes and identities; there is one.
-const Connection = "web"
+const Connection = channel.Web
 
 // Door takes messages in. Both methods return nil only when what they say is durable; errors are classified by fault.
 type Door interface {
