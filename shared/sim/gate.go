@@ -158,18 +158,3 @@ func laneOf(ctx context.Context) string {
 	lane, _ := ctx.Value(laneKey{}).(string)
 	return lane
 }
-
-// sleep returns false when the context ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 )
 
 // letter is a message that somebody sends, with what became of it at the door.
@@ -140,7 +141,7 @@ func duration(arguments json.RawMessage) time.Duration {
 // post delivers a letter until a door acknowledges it.
 func (w *world) post(l *letter, place int, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, uint64(place))) //nolint:gosec // repeatable on purpose
-	if !sleep(w.ctx, l.arrives[place]) {
+	if !pause.For(w.ctx, l.arrives[place]) {
 		return
 	}
 	for try := 1; ; try++ {
@@ -149,7 +150,7 @@ func (w *world) post(l *letter, place int, seed uint64) {
 			return
 		}
 		w.cover.count("delivered again")
-		if !sleep(w.ctx, time.Second+jitter(rng, 5*time.Second)) {
+		if !pause.For(w.ctx, time.Second+jitter(rng, 5*time.Second)) {
 			return
 		}
 	}
@@ -197,7 +198,7 @@ func (w *world) start() {
 // nothing are left out.
 func (w *world) reap(first time.Duration) {
 	const minute = time.Minute
-	for pause := first; sleep(w.ctx, pause); pause = minute {
+	for wait := first; pause.For(w.ctx, wait); wait = minute {
 		w.gate.wait(&call{lane: "minute", kind: deliver, key: "sweep"})
 		p := w.processes[2]
 		if p.gone.Load() || w.ctx.Err() != nil || !w.audit.dueBefore(time.Now().Add(minute)) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 	"github.com/bobbin-agent/bobbin/shared/tool"
 )
 
@@ -94,7 +95,7 @@ func (p *process) act(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if v.fate == forGood {
 		return tool.Failure("It did not work."), nil
 	}
-	if !sleep(ctx, duration(c.Arguments)) {
+	if !pause.For(ctx, duration(c.Arguments)) {
 		p.world.cover.count("tool interrupted")
 		return tool.Result{}, ctx.Err()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/model/scripted"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/owner"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 	"github.com/bobbin-agent/bobbin/shared/reaper"
 	"github.com/bobbin-agent/bobbin/shared/runner"
 	"github.com/bobbin-agent/bobbin/shared/tool"
@@ -108,7 +109,7 @@ func (p *process) enter(ctx context.Context, k kind, key string) verdict {
 	c := &call{process: p, lane: laneOf(ctx), kind: k, key: key}
 	v := p.world.gate.wait(c)
 	if v.fate == slow {
-		sleep(ctx, v.pause) // if the caller gives up meanwhile, the next verdict's coin says whether it was done
+		pause.For(ctx, v.pause) // if the caller gives up meanwhile, the next verdict's coin says whether it was done
 		c.again = true
 		if p.gone.Load() {
 			return verdict{fate: dead}
@@ -195,7 +196,7 @@ func (w *world) shutdown(p *process) {
 	p.end()
 	grace := 8*time.Second + jitter(w.rng, 2*time.Second)
 	w.during(func() {
-		if sleep(w.ctx, grace) && !p.gone.Load() {
+		if pause.For(w.ctx, grace) && !p.gone.Load() {
 			w.gate.wait(&call{lane: p.name, kind: deliver, key: "end"})
 			w.kill(p, time.Second)
 		}

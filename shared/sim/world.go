@@ -14,6 +14,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/blob/blobtest"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/owner"
+	"github.com/bobbin-agent/bobbin/shared/pause"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
 	"github.com/bobbin-agent/bobbin/shared/thread"
@@ -129,9 +130,9 @@ func (w *world) source(rng *rand.Rand) *id.Source {
 func (w *world) open(s seat) { w.processes = append(w.processes, w.spawn(s, 1)) }
 
 // replace gives a dead process's place to another after a pause.
-func (w *world) replace(p *process, pause time.Duration) {
+func (w *world) replace(p *process, wait time.Duration) {
 	w.during(func() {
-		if !sleep(w.ctx, pause) {
+		if !pause.For(w.ctx, wait) {
 			return
 		}
 		w.gate.wait(&call{lane: p.name, kind: deliver, key: "replace"})
@@ -154,9 +155,9 @@ func (w *world) during(f func()) {
 }
 
 // later does by itself what the world has already been told that nobody knows of.
-func (w *world) later(lane string, k kind, key string, pause time.Duration, effect func()) {
+func (w *world) later(lane string, k kind, key string, wait time.Duration, effect func()) {
 	w.during(func() {
-		if sleep(w.ctx, pause) {
+		if pause.For(w.ctx, wait) {
 			w.gate.wait(&call{lane: lane + "~late", kind: k, key: key})
 			effect()
 		}
