@@ -153,8 +153,9 @@ func (s *Server) wire() {
 		Table: records, IDs: ids, Queue: &s.queue, Desk: desk,
 		Buried: func(ctx context.Context, t turn.Turn) {
 			s.note(ctx, "turn interrupted", t, nil)
-			s.show(t, live.Event{Kind: live.Stored, Turn: t.ID})
-			s.show(t, live.Event{Kind: live.Turned, Turn: t.ID, Status: live.Ended})
+			for _, e := range live.Ending(t.ID) {
+				s.show(t, e)
+			}
 		},
 	}
 }

@@ -85,9 +85,10 @@ func (a *Agent) took(taken []turn.Entry) {
 	if a.Show == nil {
 		return
 	}
-	for _, e := range taken {
-		a.Show(e.Turn, live.Event{Kind: live.Stored, Turn: e.Turn.ID})
-		a.Show(e.Turn, live.Event{Kind: live.Turned, Turn: e.Turn.ID, Status: live.Ended})
+	for _, closed := range taken {
+		for _, e := range live.Ending(closed.Turn.ID) {
+			a.Show(closed.Turn, e)
+		}
 	}
 }
 

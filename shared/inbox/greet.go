@@ -38,7 +38,7 @@ func (b *Inbox) greet(ctx context.Context, now time.Time, m Message) (Receipt, e
 	key := table.Key{Partition: "stranger#" + m.Route.Connection + "#" + m.Sender, Sort: "-"}
 	ops := []table.Op{table.Put(key, []byte("{}"), table.Absent())}
 	ops = append(ops, notice(m, "", strangerReply, now)...)
-	failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
+	failed, err := table.Try(ctx, b.Table, table.Write{ID: b.IDs.New(now), Ops: ops})
 	if err != nil {
 		return Receipt{}, fmt.Errorf("answering a stranger: %w", err)
 	}
@@ -61,7 +61,7 @@ func (b *Inbox) Pair(ctx context.Context, now time.Time, m Message, code string)
 		case err != nil:
 			return Receipt{}, fmt.Errorf("pairing: %w", err)
 		}
-		failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
+		failed, err := table.Try(ctx, b.Table, table.Write{ID: b.IDs.New(now), Ops: ops})
 		if err != nil {
 			return Receipt{}, fmt.Errorf("pairing: %w", err)
 		}

@@ -64,7 +64,7 @@ type seen struct {
 }
 
 // Accept stores the message as a queued turn and wakes its session. When it returns nil, that is durable. A message of
-// nobody's is answered as Greet says.
+// nobody's is answered as greet says.
 func (b *Inbox) Accept(ctx context.Context, now time.Time, m Message) (Receipt, error) {
 	if len(m.Text) > MaxTextBytes {
 		return Receipt{}, fmt.Errorf("accepting a message of %d bytes: at most %d are taken", len(m.Text), MaxTextBytes)
@@ -103,7 +103,7 @@ func (b *Inbox) write(ctx context.Context, now time.Time, m Message, once int, l
 			return Stranger, nil
 		}
 		ops := append(list(*p), p.head.Unchanged(), p.who.Unchanged(m.Route.Connection, m.Sender))
-		failed, err := b.commit(ctx, table.Write{ID: b.IDs.New(now), Ops: ops})
+		failed, err := table.Try(ctx, b.Table, table.Write{ID: b.IDs.New(now), Ops: ops})
 		switch {
 		case err != nil:
 			return 0, err
@@ -163,14 +163,6 @@ func ownerMessage(m Message, t turn.Turn, now time.Time) thread.Message {
 		said.External = []string{m.ExternalID}
 	}
 	return said
-}
-
-func (b *Inbox) commit(ctx context.Context, w table.Write) (*table.ConditionError, error) {
-	err := table.Apply(ctx, b.Table, w)
-	if failed, ok := errors.AsType[*table.ConditionError](err); ok {
-		return failed, nil
-	}
-	return nil, err
 }
 
 // wake asks for the turn's session to be run. Its failure is no failure of accepting: the due mark asks again.

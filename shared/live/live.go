@@ -38,3 +38,9 @@ type Event struct {
 	Status  Status     `json:"status,omitempty"`  // with Turned
 	Text    string     `json:"text,omitempty"`    // with Text and Restart: Markdown
 }
+
+// Ending is the events that tell of a turn's end, in their order: read the thread, which has what the turn said, then give
+// up the preview.
+func Ending(t id.Turn) []Event {
+	return []Event{{Kind: Stored, Turn: t}, {Kind: Turned, Turn: t, Status: Ended}}
+}

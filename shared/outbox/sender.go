@@ -293,9 +293,8 @@ func (f *flush) settle(ctx context.Context, h head, row Row, letGo bool, e end) 
 // applyReplacing writes the operations, in place of what references are there already. A store may name one at a time.
 func (f *flush) applyReplacing(ctx context.Context, ops []table.Op) error {
 	for range maxRefs + maxRaces {
-		err := table.Apply(ctx, f.Table, f.write(ops))
-		failed, raced := errors.AsType[*table.ConditionError](err)
-		if !raced {
+		failed, err := table.Try(ctx, f.Table, f.write(ops))
+		if failed == nil {
 			return err
 		}
 		if !replaceRefs(ops, failed) {
@@ -331,8 +330,8 @@ func (f *flush) write(ops []table.Op) table.Write {
 }
 
 func (f *flush) apply(ctx context.Context, w table.Write) error {
-	err := table.Apply(ctx, f.Table, w)
-	if _, failed := errors.AsType[*table.ConditionError](err); failed {
+	failed, err := table.Try(ctx, f.Table, w)
+	if failed != nil {
 		return errRaced
 	}
 	return err

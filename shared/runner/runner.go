@@ -296,8 +296,9 @@ func (r *Runner) report(ctx context.Context, t turn.Turn, report outbox.Report, 
 }
 
 func (r *Runner) ended(t turn.Turn) {
-	r.show(t, live.Event{Kind: live.Stored, Turn: t.ID})
-	r.show(t, live.Event{Kind: live.Turned, Turn: t.ID, Status: live.Ended})
+	for _, e := range live.Ending(t.ID) {
+		r.show(t, e)
+	}
 }
 
 func (r *Runner) show(t turn.Turn, e live.Event) {

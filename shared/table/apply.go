@@ -45,6 +45,16 @@ func Apply(ctx context.Context, t Table, w Write) error {
 	}
 }
 
+// Try is Apply for a caller that has to know which condition did not hold: a *ConditionError comes beside the error
+// instead of as one.
+func Try(ctx context.Context, t Table, w Write) (*ConditionError, error) {
+	err := Apply(ctx, t, w)
+	if failed, ok := errors.AsType[*ConditionError](err); ok {
+		return failed, nil
+	}
+	return nil, err
+}
+
 // Spread returns from a half to one and a half of a pause, so that those who collided don't come back in step. It depends
 // on its arguments alone, on who pauses and for the how manyth time, so that a run can be repeated.
 func Spread(id string, attempt int, pause time.Duration) time.Duration {

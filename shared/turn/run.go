@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -106,7 +105,7 @@ func (r *Run) commit(ctx context.Context, now time.Time, m transcript.Manifest, 
 		table.Check(FenceKey(r.held.Turn.Session), table.At(r.held.Fence.Revision)),
 	}
 	w := r.desk.write(now, append(own, also...))
-	failed, err := r.write(ctx, w)
+	failed, err := table.Try(ctx, r.desk.Table, w)
 	switch {
 	case err != nil:
 		return fmt.Errorf("saving a checkpoint: %w", err)
@@ -153,7 +152,7 @@ func (r *Run) end(ctx context.Context, h Held, e Ending) error {
 	r.ends = append(r.ends, w.Revision())
 	// A crash before this write leaves a running turn without a lease-holder, to be buried; after it, a reply in the
 	// outbox with its due mark, to be sent by whoever looks next.
-	failed, err := r.write(ctx, w)
+	failed, err := table.Try(ctx, r.desk.Table, w)
 	switch {
 	case err != nil:
 		return fmt.Errorf("ending a turn: %w", err)
@@ -177,7 +176,7 @@ func (r *Run) Renew(ctx context.Context, now time.Time) error {
 		next := r.lease
 		next.Until = now.Add(LeaseTerm)
 		w := r.desk.write(now, []table.Op{next.put(r.held.Turn.Session, table.At(r.lease.Revision))})
-		failed, err := r.write(ctx, w)
+		failed, err := table.Try(ctx, r.desk.Table, w)
 		if err != nil {
 			return fmt.Errorf("renewing a lease: %w", err)
 		}
@@ -210,14 +209,5 @@ func (r *Run) adopt(item *table.Item) bool {
 
 // Until is when the lease runs out, as last renewed.
 func (r *Run) Until() time.Time { return r.lease.Until }
-
-// write settles a write; a condition that did not hold is returned beside the error.
-func (r *Run) write(ctx context.Context, w table.Write) (*table.ConditionError, error) {
-	err := table.Apply(ctx, r.desk.Table, w)
-	if failed, ok := errors.AsType[*table.ConditionError](err); ok {
-		return failed, nil
-	}
-	return nil, err
-}
 
 func fenced(doing string) error { return fault.As(fault.Drop, fmt.Errorf("%s: %w", doing, ErrFenced)) }
