@@ -30,6 +30,11 @@ const (
 	Wake  Kind = "wake"  // a queued turn whose session must be woken
 	Lease Kind = "lease" // a running turn whose worker may have died
 	Send  Kind = "send"  // a message that must reach its channel
+	Stop  Kind = "stop"  // a stop that has been pressed and not been carried out
+	// Expire is of what its owner may have taken too long for: an open wait.
+	Expire Kind = "expire"
+	// Rest is of a session that may have been idle for so long that it is dropped.
+	Rest Kind = "rest"
 )
 
 // Mark is one hint.
