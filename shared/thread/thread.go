@@ -2,15 +2,16 @@
 //
 // Records:
 //
-//	thread#<id> / head                  JSON: owner, status, generation
+//	thread#<id> / head                  JSON: owner, status, generation, the last stops
 //	thread#<id> / m#<time>#<message>    JSON of Message; time in microseconds, 16 digits
-//	thread#<id> / run#<session>         JSON: the running turn and its epoch; put by claim, deleted by every end
+//	thread#<id> / run#<session>         JSON: the running turn; put by claim, deleted by every end
 package thread
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
@@ -34,7 +35,8 @@ type Head struct {
 	ID         id.Thread
 	Owner      id.Owner
 	Status     Status
-	Generation int64 // how many stops there were; a queued turn of an older generation does not run
+	Generation int64  // how many stops there were
+	Stops      []Stop // the last of them, oldest first
 
 	Revision table.Revision // as read
 }
@@ -43,6 +45,7 @@ type storedHead struct {
 	Owner      id.Owner `json:"owner"`
 	Status     Status   `json:"status"`
 	Generation int64    `json:"generation"`
+	Stops      []Stop   `json:"stops,omitempty"`
 }
 
 // HeadKey addresses the head.
@@ -52,7 +55,7 @@ func HeadKey(thread id.Thread) table.Key {
 
 // Put stores the head if it is still as it was read.
 func (h Head) Put() table.Op {
-	return table.Put(HeadKey(h.ID), table.Encode(storedHead{h.Owner, h.Status, h.Generation}), table.AtOrAbsent(h.Revision))
+	return table.Put(HeadKey(h.ID), table.Encode(storedHead{h.Owner, h.Status, h.Generation, h.Stops}), table.AtOrAbsent(h.Revision))
 }
 
 // Unchanged demands that the head is as it was read.
@@ -71,20 +74,42 @@ func Load(ctx context.Context, t table.Table, thread id.Thread) (Head, error) {
 	if _, err := table.Decode(item, &s); err != nil {
 		return Head{}, err
 	}
-	return Head{ID: thread, Owner: s.Owner, Status: s.Status, Generation: s.Generation, Revision: item.Revision}, nil
+	return Head{
+		ID: thread, Owner: s.Owner, Status: s.Status, Generation: s.Generation, Stops: s.Stops, Revision: item.Revision,
+	}, nil
 }
+
+const runPrefix = "run#"
 
 // RunKey addresses the record that says which turn of a session runs.
 func RunKey(thread id.Thread, session id.Session) table.Key {
-	return table.Key{Partition: partition(thread), Sort: "run#" + string(session)}
+	return table.Key{Partition: partition(thread), Sort: runPrefix + string(session)}
 }
 
 // PutRun records that a session of the thread has a running turn.
-func PutRun(thread id.Thread, session id.Session, turn id.Turn, epoch int64) table.Op {
+func PutRun(thread id.Thread, session id.Session, turn id.Turn) table.Op {
 	return table.Put(RunKey(thread, session), table.Encode(struct {
-		Turn  id.Turn `json:"turn"`
-		Epoch int64   `json:"epoch"`
-	}{turn, epoch}), table.Absent())
+		Turn id.Turn `json:"turn"`
+	}{turn}), table.Absent())
+}
+
+// Running lists the sessions of a thread that have a running turn.
+func Running(ctx context.Context, t table.Table, thread id.Thread) ([]id.Session, error) {
+	var all []id.Session
+	q := table.Query{Partition: partition(thread), Prefix: runPrefix}
+	for {
+		page, err := t.Scan(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("reading what runs in thread %s: %w", thread, err)
+		}
+		for _, item := range page.Items {
+			all = append(all, id.Session(strings.TrimPrefix(item.Key.Sort, runPrefix)))
+		}
+		if page.Next == "" {
+			return all, nil
+		}
+		q.After = page.Next
+	}
 }
 
 func partition(thread id.Thread) string { return "thread#" + string(thread) }

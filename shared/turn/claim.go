@@ -4,7 +4,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/capacity"
+	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/due"
+	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 )
@@ -20,8 +23,12 @@ const (
 type View struct {
 	Thread thread.Head
 	Fence  Fence
-	Next   *Entry // the oldest queued turn; nil if there is none
-	Lease  *Lease // read only when the fence names a turn
+	Next   *Entry          // the oldest queued turn; nil if there is none
+	Lease  *Lease          // read only when the fence names a turn that a worker has
+	Room   *capacity.State // nil where there is no cap
+
+	Turn     *Turn          // read only when the fence names a turn that was handed over
+	Revision table.Revision // of that turn's head
 }
 
 // Step is what to do about a session that was woken.
@@ -29,28 +36,69 @@ type Step uint8
 
 // The steps.
 const (
-	Idle   Step = iota + 1 // nothing is queued
-	Busy                   // a live worker runs a turn: leave it alone
-	Bury                   // the worker of the running turn is dead: end that turn first
-	Strike                 // the oldest queued turn may not run any more: cancel it and look again
-	Claim                  // run the oldest queued turn
+	Idle     Step = iota + 1 // nothing is queued
+	Busy                     // a live worker runs a turn: leave it alone
+	Bury                     // the worker of the running turn is dead: end that turn first
+	Continue                 // go on with a turn that was handed over
+	Strike                   // the oldest queued turn may not run any more: cancel it and look again
+	Gather                   // more messages may join the oldest queued turn: come back when it is ready
+	Join                     // there is no permit: join the line for one and look again
+	Hold                     // there is no permit, and who frees one wakes the session
+	Shed                     // there is no permit and no place in the line: the turn ends unanswered
+	Claim                    // run the oldest queued turn
 )
 
 // Decide says what to do about a session.
 func Decide(v View, now time.Time) Step {
 	switch {
+	case v.Fence.Turn != "" && v.Fence.Continuing:
+		return Continue
 	case v.Fence.Turn != "" && v.Lease.alive(v.Fence.Epoch, now):
 		return Busy
 	case v.Fence.Turn != "":
 		return Bury
 	case v.Next == nil:
 		return Idle
-	case v.Thread.Status != thread.Active, v.Next.Generation < v.Thread.Generation:
+	case v.Thread.Stopped(v.Next.Turn.place()):
 		return Strike
-	default:
-		return Claim
+	case now.Before(v.Next.Ready):
+		return Gather
 	}
+	return v.admit()
 }
+
+// admit says whether the oldest queued turn gets a permit.
+func (v View) admit() Step {
+	switch v.permit().Verdict {
+	case capacity.Granted:
+		return Claim
+	case capacity.Full:
+		if v.Next.Turn.Background() {
+			return Hold // its due mark brings it back
+		}
+		return Shed
+	case capacity.Wait:
+	}
+	if v.Next.Joined.IsZero() {
+		return Join
+	}
+	return Hold
+}
+
+// permit asks for a permit for the oldest queued turn, at its place in the line.
+func (v View) permit() capacity.Answer {
+	if v.Room == nil {
+		return capacity.Answer{Verdict: capacity.Granted}
+	}
+	me := v.Next.waiter()
+	if me.Since.IsZero() {
+		me.Since = lastInLine
+	}
+	return v.Room.Ask(me)
+}
+
+// lastInLine is the place of whoever has not joined the line.
+var lastInLine = time.UnixMicro(1<<53 - 1)
 
 // alive reports whether the lease still vouches for the worker of an epoch. No lease, or another epoch's, vouches for
 // nobody.
@@ -66,50 +114,91 @@ func (v View) Remaining(now time.Time) time.Duration {
 	return max(v.Lease.Until.Sub(now), 0)
 }
 
+// hold gives the turn to a worker under the epoch after the view's: its lease, and the mark that looks after that.
+func (v View) hold(t Turn, holder string, now time.Time) (Turn, Fence, Lease) {
+	fence := Fence{Epoch: v.Fence.Epoch + 1, Turn: t.ID, Rests: v.Fence.Rests}
+	t.Epoch, t.Held = fence.Epoch, now
+	return t, fence, Lease{Epoch: fence.Epoch, Until: now.Add(LeaseTerm), Holder: holder}
+}
+
 // claim returns the operations that start the oldest queued turn of the view, and the turn, fence and lease as they are
-// then. The fence comes first: it is what shows whether the write was ours.
+// then. The fence comes first: it is what shows whether the write was ours. Without a permit, the turn can only be ended.
 func claim(v View, holder string, now time.Time) ([]table.Op, Turn, Fence, Lease) {
-	t := v.Next.Turn
+	t, fence, lease := v.hold(v.Next.Turn, holder, now)
 	t.Status, t.Started = Running, now
-	fence := Fence{Epoch: v.Fence.Epoch + 1, Turn: t.ID}
-	t.Epoch = fence.Epoch
-	lease := Lease{Epoch: fence.Epoch, Until: now.Add(LeaseTerm), Holder: holder}
-	return []table.Op{
-		fence.put(t.Session, table.AtOrAbsent(v.Fence.Revision)),
-		table.Delete(v.Next.Key(), table.At(v.Next.Revision)),
-		t.Put(table.At(v.Next.Revision)),
+	permit := v.take(&t)
+	var rest []table.Op
+	if t.conversational() && !fence.Rests {
+		fence.Rests = true
+		rest = []table.Op{restMark(t, now.Add(RestTerm)).Put()}
+	}
+	ops := []table.Op{fence.put(t.Session, table.AtOrAbsent(v.Fence.Revision))}
+	ops = append(ops, leave([]Entry{*v.Next}, func(Turn) Turn { return t })...)
+	ops = append(ops,
 		lease.put(t.Session, table.Absent()),
-		thread.PutRun(t.Thread, t.Session, t.ID, fence.Epoch),
+		thread.PutRun(t.Thread, t.Session, t.ID),
 		v.Thread.Unchanged(),
-		v.Next.Mark().Settle(),
+		leaseMark(t).Put(),
+	)
+	return append(append(ops, permit...), rest...), t, fence, lease
+}
+
+// take lists the operations that take a permit for the turn, if it is granted one.
+func (v View) take(t *Turn) []table.Op {
+	if v.Room == nil {
+		return nil
+	}
+	answer := v.permit()
+	if answer.Verdict != capacity.Granted {
+		return nil
+	}
+	t.Slot = &answer.Slot
+	ops := []table.Op{capacity.Slot{Number: answer.Slot, Turn: t.ID, Session: t.Session, Epoch: t.Epoch}.Take()}
+	if answer.Spare >= 0 {
+		ops = append(ops, capacity.Spare(answer.Spare))
+	}
+	return ops
+}
+
+// resume returns the operations by which a worker goes on with the turn that was handed over.
+func resume(v View, holder string, now time.Time) ([]table.Op, Turn, Fence, Lease) {
+	t, fence, lease := v.hold(*v.Turn, holder, now)
+	return []table.Op{
+		fence.put(t.Session, table.At(v.Fence.Revision)),
+		t.Put(table.At(v.Revision)),
+		lease.put(t.Session, table.Absent()),
+		v.Thread.Unchanged(),
+		leaseMark(*v.Turn).Settle(),
 		leaseMark(t).Put(),
 	}, t, fence, lease
 }
 
-// strike returns the operations that cancel the oldest queued turn of the view.
-func strike(v View, now time.Time) []table.Op {
-	t := v.Next.Turn
-	t.Status, t.Ended = Cancelled, now
-	return []table.Op{
-		table.Delete(v.Next.Key(), table.At(v.Next.Revision)),
-		t.Put(table.At(v.Next.Revision)),
-		v.Thread.Unchanged(),
-		v.Next.Mark().Settle(),
-	}
+// join returns the operations by which the oldest queued turn of the view joins the line for a permit.
+func join(v View, now time.Time) []table.Op {
+	e := *v.Next
+	e.Joined = now.Truncate(time.Microsecond)
+	return []table.Op{e.put(table.At(e.Revision)), e.Turn.Put(table.At(e.Revision)), e.waiter().Join()}
 }
 
-// Mark is the due mark of the entry: put with it, settled by whoever takes it out of the queue.
-func (e Entry) Mark() due.Mark {
-	return due.Mark{
-		At: e.WakeAt, Kind: due.Wake, Subject: string(e.Turn.ID), Session: e.Turn.Session, Thread: e.Turn.Thread,
-		Turn: e.Turn.ID, Record: e.Key().Sort,
-	}
-}
-
-// leaseMark is the due mark put with the claim of a turn.
+// leaseMark is the due mark of a running turn, put when it changes hands.
 func leaseMark(t Turn) due.Mark {
 	return due.Mark{
-		At: t.Started.Add(LeaseTerm), Kind: due.Lease, Subject: string(t.ID) + "#" + strconv.FormatInt(t.Epoch, 10),
+		At: t.Held.Add(LeaseTerm), Kind: due.Lease, Subject: string(t.ID) + "#" + strconv.FormatInt(t.Epoch, 10),
 		Session: t.Session, Thread: t.Thread, Turn: t.ID, Epoch: t.Epoch,
 	}
+}
+
+// RestTerm is how long a conversation's own session may be idle before it is dropped.
+const RestTerm = 7 * 24 * time.Hour
+
+// ConversationSession is the session that a conversation of a thread has to itself.
+func ConversationSession(in id.Thread, route channel.Route) id.Session {
+	return id.Session(id.From("session", string(in), route.Key()))
+}
+
+// conversational reports whether the turn's session is its conversation's own.
+func (t Turn) conversational() bool { return t.Session == ConversationSession(t.Thread, t.Route) }
+
+func restMark(t Turn, at time.Time) due.Mark {
+	return due.Mark{At: at, Kind: due.Rest, Subject: string(t.Session), Session: t.Session, Thread: t.Thread}
 }

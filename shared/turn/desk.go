@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bobbin-agent/bobbin/shared/capacity"
 	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
@@ -27,6 +28,8 @@ type Desk struct {
 	Table  table.Table
 	IDs    *id.Source
 	Holder string // names this process in leases
+	// Permits is how many turns run at once in all of the deployment; 0 is no cap.
+	Permits int
 	// Gone, if set, tells of a holder whether its process is known to have ended, so that its turns need not wait for
 	// their leases to run out. A process that has a store to itself knows that of all others.
 	Gone func(holder string) bool
@@ -48,24 +51,25 @@ func (d *Desk) Look(ctx context.Context, session id.Session, in id.Thread) (View
 		v.Next, err = d.Next(reading, session)
 		return err
 	})
+	if d.Permits > 0 {
+		group.Go(func() error {
+			room, err := capacity.Load(reading, d.Table, d.Permits)
+			v.Room = &room
+			return err
+		})
+	}
 	if err := group.Wait(); err != nil {
 		return View{}, err
 	}
-	if v.Fence.Turn == "" {
-		return v, nil
+	var err error
+	switch {
+	case v.Fence.Turn == "":
+	case v.Fence.Continuing:
+		v.Turn, v.Revision, err = d.turn(ctx, v.Fence.Turn)
+	default:
+		v.Lease, err = d.lease(ctx, session)
 	}
-	lease, err := d.lease(ctx, session)
-	v.Lease = lease
 	return v, err
-}
-
-// Next reads the oldest queued turn of a session; nil if there is none.
-func (d *Desk) Next(ctx context.Context, session id.Session) (*Entry, error) {
-	oldest, err := d.queued(ctx, session, 1)
-	if err != nil || len(oldest) == 0 {
-		return nil, err
-	}
-	return &oldest[0], nil
 }
 
 // Conversation reads where the session's last message to its owner went, as a route's key; "" if there is none that had
@@ -78,43 +82,68 @@ func (d *Desk) Conversation(ctx context.Context, session id.Session) (string, er
 // Claim starts the oldest queued turn of the view. ErrRaced means to look again.
 func (d *Desk) Claim(ctx context.Context, v View, now time.Time) (*Run, error) {
 	ops, t, fence, lease := claim(v, d.Holder, now)
-	w := d.write(now, ops)
-	if err := d.apply(ctx, w, "claiming a turn"); err != nil {
+	run, err := d.start(ctx, v, d.write(now, ops), "claiming a turn")
+	if err != nil {
 		return nil, err
 	}
 	// A crash here leaves a running turn with a lease that nobody renews: it is buried when the lease has run out.
-	fence.Revision, lease.Revision = w.Revision(), w.Revision()
-	return &Run{
-		desk: d, entry: *v.Next, held: Held{Turn: t, Revision: w.Revision(), Fence: fence}, lease: lease, thread: v.Thread,
-	}, nil
+	run.entry = *v.Next
+	return run.holding(t, fence, lease), nil
+}
+
+// Continue goes on with the turn of the view that was handed over. ErrRaced means to look again.
+func (d *Desk) Continue(ctx context.Context, v View, now time.Time) (*Run, error) {
+	ops, t, fence, lease := resume(v, d.Holder, now)
+	run, err := d.start(ctx, v, d.write(now, ops), "going on with a turn")
+	if err != nil {
+		return nil, err
+	}
+	run.entry, run.continued = Entry{Turn: t}, true
+	return run.holding(t, fence, lease), nil
+}
+
+func (d *Desk) start(ctx context.Context, v View, w table.Write, doing string) (*Run, error) {
+	if err := d.apply(ctx, w, doing); err != nil {
+		return nil, err
+	}
+	r := &Run{desk: d, thread: v.Thread}
+	r.held.Revision, r.held.Fence.Revision, r.lease.Revision = w.Revision(), w.Revision(), w.Revision()
+	return r, nil
+}
+
+// holding is the run of a turn whose records carry the revisions that the run has.
+func (r *Run) holding(t Turn, f Fence, l Lease) *Run {
+	f.Revision, l.Revision = r.held.Fence.Revision, r.lease.Revision
+	r.held.Turn, r.held.Fence, r.lease = t, f, l
+	return r
 }
 
 // Strike cancels the oldest queued turn of the view, which may not run any more. ErrRaced means to look again.
 func (d *Desk) Strike(ctx context.Context, v View, now time.Time) error {
-	return d.apply(ctx, d.write(now, strike(v, now)), "cancelling a queued turn")
+	return d.apply(ctx, d.write(now, append(Cancel(now, *v.Next), v.Thread.Unchanged())), "cancelling a queued turn")
+}
+
+// Join has the oldest queued turn of the view wait for a permit. Then look again: one may have been freed meanwhile, by
+// somebody who could not see yet that it is waited for. ErrRaced means the same.
+func (d *Desk) Join(ctx context.Context, v View, now time.Time) error {
+	return d.apply(ctx, d.write(now, join(v, now)), "waiting for a permit")
+}
+
+// Starved lists who waits for a permit and may have one now.
+func (d *Desk) Starved(ctx context.Context) ([]capacity.Waiter, error) {
+	if d.Permits == 0 {
+		return nil, nil
+	}
+	room, err := capacity.Load(ctx, d.Table, d.Permits)
+	return room.Next(), err
 }
 
 // Bury ends the session's running turn, whose lease in the view has run out, as failed, tells its owner, and returns
 // it. ErrRaced means to look again: its worker gave a sign of life after all, or someone else was quicker.
 func (d *Desk) Bury(ctx context.Context, session id.Session, v View, now time.Time) (*Turn, error) {
-	h := Held{Fence: v.Fence}
-	group, reading := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		item, err := d.Table.Get(reading, HeadKey(v.Fence.Turn))
-		if err == nil {
-			h.Revision, err = table.Decode(item, &h.Turn)
-		}
-		return err
-	})
-	group.Go(func() (err error) {
-		h.Head, err = d.head(reading, session)
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("reading a dead turn: %w", err)
-	}
-	if h.Turn.ID != v.Fence.Turn || h.Turn.Status != Running {
-		return nil, ErrRaced
+	h, err := d.held(ctx, session, v.Fence)
+	if err != nil {
+		return nil, err
 	}
 	ops, err := End(h, Interruption(now))
 	if err != nil {
@@ -130,6 +159,40 @@ func (d *Desk) Bury(ctx context.Context, session id.Session, v View, now time.Ti
 		return nil, err
 	}
 	return &h.Turn, nil
+}
+
+// held reads what an end of the running turn changes. ErrRaced means that the fence has moved.
+func (d *Desk) held(ctx context.Context, session id.Session, f Fence) (Held, error) {
+	h := Held{Fence: f}
+	group, reading := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		t, revision, err := d.turn(reading, f.Turn)
+		if err == nil {
+			h.Turn, h.Revision = *t, revision
+		}
+		return err
+	})
+	group.Go(func() (err error) {
+		h.Head, err = d.head(reading, session)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return Held{}, fmt.Errorf("reading a running turn: %w", err)
+	}
+	if h.Turn.ID != f.Turn || h.Turn.Status != Running {
+		return Held{}, ErrRaced
+	}
+	return h, nil
+}
+
+func (d *Desk) turn(ctx context.Context, turn id.Turn) (*Turn, table.Revision, error) {
+	var t Turn
+	item, err := d.Table.Get(ctx, HeadKey(turn))
+	if err != nil {
+		return nil, "", err
+	}
+	revision, err := table.Decode(item, &t)
+	return &t, revision, err
 }
 
 func (d *Desk) fence(ctx context.Context, session id.Session) (f Fence, err error) {

@@ -1,13 +1,17 @@
 package turn
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/capacity"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // Held is a running turn with all the records that its end changes, as they stand.
@@ -23,14 +27,15 @@ type Ending struct {
 	Status      Status
 	At          time.Time
 	Text        string      // what the owner is told; "" for nothing
+	Ask         *wait.Ask   // with Waiting: for what
 	From        thread.From // who says so
 	Error       string      // with Failed: as raised, secrets cut out
 	Interrupted bool        // with Failed: the worker died
 	Cause       error       // with Failed: for the operator's log, where there is more to say; not kept
 }
 
-// End returns the operations that end a running turn: live, failed and found dead alike. The fence comes first: it is
-// what shows whether the write was ours. The manifest of h.Head is committed with it.
+// End returns the operations that end a running turn: live, failed, stopped and found dead alike. The fence comes first:
+// it is what shows whether the write was ours. The manifest of h.Head is committed with it.
 func End(h Held, e Ending) ([]table.Op, error) {
 	t := h.Turn
 	status, err := t.Status.Become(e.Status)
@@ -38,24 +43,26 @@ func End(h Held, e Ending) ([]table.Op, error) {
 		return nil, err
 	}
 	t.Status, t.Ended, t.Error = status, e.At, e.Error
-	head := h.Head
-	head.Thread, head.Previous = t.Thread, nil
-	if status == Failed {
-		head.Previous = &Failure{
-			Turn: t.ID, Error: e.Error, Interrupted: e.Interrupted, Message: t.Message,
-			Earlier: h.Head.Previous.newest(maxFailures - 1),
-		}
+	if t.Background() && e.From == thread.Notice {
+		e.Text = "" // nobody waits for it; its error stands in the turn
 	}
-	if e.Text != "" {
-		head.Told, head.Conversation = after(t, head.Told, e.At), sentTo(t)
-	}
+	head := h.Head.after(t, e)
 	ops := []table.Op{
-		Fence{Epoch: h.Fence.Epoch}.put(t.Session, table.At(h.Fence.Revision)),
+		Fence{Epoch: h.Fence.Epoch, Rests: h.Fence.Rests}.put(t.Session, table.At(h.Fence.Revision)),
 		t.Put(table.At(h.Revision)),
 		head.put(t.Session),
 		table.DeleteBlind(LeaseKey(t.Session)),
 		table.DeleteBlind(thread.RunKey(t.Thread, t.Session)),
 		leaseMark(t).Settle(),
+	}
+	if t.Slot != nil {
+		ops = append(ops, capacity.Free(*t.Slot))
+	}
+	if t.Sole {
+		ops = append(ops, table.DeleteBlind(SoleKey(t.Session)))
+	}
+	if e.Ask != nil {
+		ops = append(ops, asks(t, e).Put()...)
 	}
 	if e.Text == "" {
 		return ops, nil
@@ -64,6 +71,33 @@ func End(h Held, e Ending) ([]table.Op, error) {
 		outbox.Row{Thread: t.Thread, Route: t.Route, Session: t.Session, Turn: t.ID},
 		thread.Message{ID: ReplyID(t.ID), At: head.Told, From: e.From, Text: e.Text, Turn: t.ID},
 	)...), nil
+}
+
+// after is the session's head once the turn has ended.
+func (h Head) after(t Turn, e Ending) Head {
+	failure := Failure{Turn: t.ID, Error: e.Error, Interrupted: e.Interrupted, Message: t.Message, Earlier: h.Previous.newest(maxFailures - 1)}
+	h.Thread, h.Previous, h.Ended, h.Taken = t.Thread, nil, e.At, nil
+	switch t.Status {
+	case Failed:
+		h.Previous = &failure
+	case Cancelled:
+		failure.Stopped, failure.Message = true, ""
+		h.Previous = &failure
+	case Waiting:
+		h.Waits = append(slices.Clone(h.Waits), t.ID)
+	case Queued, Running, Succeeded:
+	}
+	if e.Text != "" {
+		h.Told, h.Conversation = after(t, h.Told, e.At), sentTo(t)
+	}
+	return h
+}
+
+// asks is the wait with which the turn ends.
+func asks(t Turn, e Ending) wait.Wait {
+	return wait.Wait{
+		Ask: *e.Ask, Turn: t.ID, Owner: t.Owner, Thread: t.Thread, Session: t.Session, Route: t.Route, Asked: e.At,
+	}
 }
 
 // Interruption is the ending of a turn whose worker died or was shut down.
@@ -100,6 +134,9 @@ const (
 
 // ReplyID is the ID of the one message that ends a turn.
 func ReplyID(t id.Turn) id.Message { return id.Message(id.From("reply", string(t))) }
+
+// LineID is the ID of what a turn writes to its owner at a step, before it ends.
+func LineID(t Turn) id.Message { return id.Message(id.From("line", string(t.ID), strconv.Itoa(t.Steps))) }
 
 // sentTo is the conversation in which the turn's message must be sent; "" when storing is delivering.
 func sentTo(t Turn) string {

@@ -9,9 +9,11 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/blob"
 	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // Run is a turn that this worker holds. All its methods but Renew are for one goroutine; Renew is for one other.
@@ -24,6 +26,10 @@ type Run struct {
 	log    *transcript.Log  // after Open
 	blobs  blob.Blob        // after Open
 	ends   []table.Revision // of the ends that were tried
+	waits  []wait.Wait      // of the session, that are open; after Open
+	closed []table.Op       // that close what the next write of the turn is to close
+
+	continued bool
 }
 
 // Turn is the turn as it stands.
@@ -31,6 +37,12 @@ func (r *Run) Turn() Turn { return r.held.Turn }
 
 // Input is the queued turn that was claimed, with what the owner said.
 func (r *Run) Input() Entry { return r.entry }
+
+// Continued reports whether the turn was handed over to this worker: what began it is in the transcript.
+func (r *Run) Continued() bool { return r.continued }
+
+// Admitted reports whether the turn has a permit to run. Without one it can only be ended.
+func (r *Run) Admitted() bool { return r.desk.Permits == 0 || r.held.Turn.Slot != nil }
 
 // Previous is how the session's last turns failed that no turn has seen, oldest first. Valid after Open.
 func (r *Run) Previous() []*Failure {
@@ -53,8 +65,37 @@ func (r *Run) Open(ctx context.Context, blobs blob.Blob) error {
 		return err
 	}
 	r.held.Head, r.blobs = head, blobs
+	if r.held.Head.Work == nil || r.held.Head.Work.Turn != t.ID {
+		r.held.Head.Work = &Work{Turn: t.ID}
+	}
+	if t.conversational() {
+		r.held.Head.Route = &t.Route
+	}
+	if err := r.openWaits(ctx); err != nil {
+		return err
+	}
 	r.log, err = transcript.Load(ctx, blobs, t.Session, head.Manifest)
 	return err
+}
+
+// openWaits reads what the session waits for, and closes what a newer turn closes.
+func (r *Run) openWaits(ctx context.Context) error {
+	t, named := r.held.Turn, r.held.Head.Waits
+	r.held.Head.Waits = nil
+	for _, waiting := range named {
+		w, err := wait.Find(ctx, r.desk.Table, t.Thread, t.Session, waiting)
+		switch {
+		case err != nil:
+			return err
+		case w == nil:
+		case w.Kind.Closes(t.Source == User):
+			r.closed = append(r.closed, w.Drop()...)
+		default:
+			r.waits = append(r.waits, *w)
+			r.held.Head.Waits = append(r.held.Head.Waits, waiting)
+		}
+	}
+	return nil
 }
 
 // Restart gives a session whose transcript can't be read an empty one; the damaged parts stay in storage. It takes
@@ -95,16 +136,75 @@ func (r *Run) Checkpoint(ctx context.Context, now time.Time) error {
 	return r.commit(ctx, now, manifest)
 }
 
+// Begin saves what is new, and that calls of these tools begin now. say, unless it is "", is posted to the owner by the
+// same write; it reports whether somebody has to send that.
+func (r *Run) Begin(ctx context.Context, now time.Time, tools []string, say string) (posted bool, err error) {
+	manifest, err := r.log.Checkpoint(ctx, r.blobs, r.held.Fence.Epoch)
+	if err != nil {
+		return false, err
+	}
+	r.held.Head.Work = r.held.Head.Work.begin(tools)
+	if say == "" {
+		return false, r.commit(ctx, now, manifest)
+	}
+	t := r.held.Turn
+	r.held.Head.Told, r.held.Head.Conversation = after(t, r.held.Head.Told, now), sentTo(t)
+	return !t.Route.Stored(), r.commit(ctx, now, manifest, outbox.Enqueue(
+		outbox.Row{Thread: t.Thread, Route: t.Route, Session: t.Session, Turn: t.ID},
+		thread.Message{ID: LineID(t), At: r.held.Head.Told, From: thread.Agent, Text: say, Turn: t.ID},
+	)...)
+}
+
+// Answered notes that the calls which had begun have answered; the next write saves it.
+func (r *Run) Answered() { r.held.Head.Work = r.held.Head.Work.end() }
+
+// Handover saves what is new and leaves the turn to the next worker that is woken for its session. From then on it is
+// not this worker's.
+func (r *Run) Handover(ctx context.Context, now time.Time) error {
+	manifest, err := r.log.Checkpoint(ctx, r.blobs, r.held.Fence.Epoch)
+	if err != nil {
+		return err
+	}
+	old := r.held.Turn
+	t := old
+	t.Epoch, t.Held = r.held.Fence.Epoch+1, now
+	also := append([]table.Op{
+		Fence{Epoch: t.Epoch, Turn: t.ID, Continuing: true, Rests: r.held.Fence.Rests}.put(t.Session, table.At(r.held.Fence.Revision)),
+		t.Put(table.At(r.held.Revision)),
+		table.DeleteBlind(LeaseKey(t.Session)),
+		leaseMark(old).Settle(),
+		leaseMark(t).Put(),
+	}, r.closed...)
+	head := r.checkpointed(manifest)
+	w := r.desk.write(now, append([]table.Op{head.put(t.Session)}, also...))
+	// A crash before this write leaves a turn to be buried; after it, one that is handed over, whose mark wakes the session.
+	failed, err := table.Try(ctx, r.desk.Table, w)
+	switch {
+	case err != nil:
+		return fmt.Errorf("handing a turn over: %w", err)
+	case failed != nil:
+		return fenced("handing a turn over")
+	}
+	r.held.Turn = t
+	return nil
+}
+
+// checkpointed is the session's head with the manifest.
+func (r *Run) checkpointed(m transcript.Manifest) Head {
+	head := r.held.Head
+	head.Thread, head.Manifest, head.Previous = r.held.Turn.Thread, m, nil // what failed before is in the transcript now
+	return head
+}
+
 // commit makes the manifest the session's, and with it happens what else that moment means. When a condition did not
 // hold, nothing of it happened: of the turn's own conditions that is ErrFenced, of the caller's ErrRaced.
 func (r *Run) commit(ctx context.Context, now time.Time, m transcript.Manifest, also ...table.Op) error {
-	head := r.held.Head
-	head.Thread, head.Manifest, head.Previous = r.held.Turn.Thread, m, nil // what failed before is in the transcript now
+	head := r.checkpointed(m)
 	own := []table.Op{
 		head.put(r.held.Turn.Session),
 		table.Check(FenceKey(r.held.Turn.Session), table.At(r.held.Fence.Revision)),
 	}
-	w := r.desk.write(now, append(own, also...))
+	w := r.desk.write(now, slices.Concat(own, also, r.closed))
 	failed, err := table.Try(ctx, r.desk.Table, w)
 	switch {
 	case err != nil:
@@ -115,7 +215,7 @@ func (r *Run) commit(ctx context.Context, now time.Time, m transcript.Manifest, 
 		return fmt.Errorf("saving a checkpoint: %w", ErrRaced)
 	}
 	head.Revision = w.Revision()
-	r.held.Head = head
+	r.held.Head, r.closed = head, nil
 	r.log.Saved(m)
 	return nil
 }
@@ -127,8 +227,15 @@ func (r *Run) End(ctx context.Context, e Ending) error {
 		return err
 	}
 	h := r.held
-	h.Head.Manifest, h.Head.Previous = manifest, nil // what failed before is in the transcript now
-	return r.end(ctx, h, e)
+	h.Head = r.checkpointed(manifest)
+	if e.Ask != nil && e.Ask.Kind == wait.Question { // a newer question closes an older one
+		for _, w := range r.waits {
+			if w.Kind == wait.Question {
+				r.closed = append(r.closed, w.Drop()...)
+			}
+		}
+	}
+	return r.end(ctx, h, e, r.closed...)
 }
 
 // Abandon ends the turn without saving the transcript further: the way out when a store does not answer or the time is
@@ -143,12 +250,12 @@ func (r *Run) Abandon(ctx context.Context, e Ending) error {
 	return r.end(ctx, h, e)
 }
 
-func (r *Run) end(ctx context.Context, h Held, e Ending) error {
+func (r *Run) end(ctx context.Context, h Held, e Ending, also ...table.Op) error {
 	ops, err := End(h, e)
 	if err != nil {
 		return err
 	}
-	w := r.desk.write(e.At, ops)
+	w := r.desk.write(e.At, append(ops, also...))
 	r.ends = append(r.ends, w.Revision())
 	// A crash before this write leaves a running turn without a lease-holder, to be buried; after it, a reply in the
 	// outbox with its due mark, to be sent by whoever looks next.
@@ -168,6 +275,12 @@ func (r *Run) ended(failed *table.ConditionError) bool {
 	return slices.ContainsFunc(failed.Failed, func(f table.Failed) bool {
 		return f.Item != nil && slices.Contains(r.ends, f.Item.Revision)
 	})
+}
+
+// Mine reports whether the turn is still this worker's. It is for the goroutine that renews.
+func (r *Run) Mine(ctx context.Context) (bool, error) {
+	fence, err := r.desk.fence(ctx, r.entry.Turn.Session)
+	return fence.Revision == r.held.Fence.Revision, err
 }
 
 // Renew shows that the worker is alive until now + LeaseTerm. ErrFenced means that the turn is not ours any more.

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxTake is how many messages are taken in one write: three operations each, and some for the fence and the head.
+	// maxTake is how many messages are taken in one write: up to five operations each, and some for fence and head.
 	maxTake = 15
 	// maxTakes bounds how many writes one look at the queue leads to; what is left is for the next step.
 	maxTakes = 20
@@ -47,28 +47,23 @@ func (t Turn) takes() bool {
 }
 
 func joins(t Turn, in thread.Head, e Entry) bool {
-	return e.Turn.Source == User && e.Turn.Route.Key() == t.Route.Key() &&
-		in.Status == thread.Active && e.Generation >= in.Generation
+	return e.Turn.Source == User && !e.Turn.Apart && e.Turn.Route.Key() == t.Route.Key() && !in.Stopped(e.Turn.place())
 }
 
-// take lists the operations by which a queued message moves to the running turn: its own turn closes, naming the turn
-// that answers it.
-func (e Entry) take(by id.Turn, now time.Time) []table.Op {
-	t := e.Turn
-	t.Status, t.Ended, t.ClosedBy = Cancelled, now, by
-	return []table.Op{
-		table.Delete(e.Key(), table.At(e.Revision)),
-		t.Put(table.At(e.Revision)),
-		e.Mark().Settle(),
-	}
+// take lists the operations by which queued messages move to the running turn: their own turns close, naming the turn
+// that answers them.
+func take(taken []Entry, by id.Turn, now time.Time) []table.Op {
+	return leave(taken, func(t Turn) Turn {
+		t.Status, t.Ended, t.ClosedBy = Cancelled, now, by
+		return t
+	})
 }
 
-// Steer saves the results of a step, together with the messages that were sent to the turn meanwhile, in one write, and
-// returns those; said is what the transcript has of one. When it returns, each message has either been taken or is
+// Steer saves what is new in the transcript, together with the messages that were sent to the turn meanwhile, in one
+// write, and returns those; said is what the transcript has of one. When it returns, each message has either been taken or is
 // queued, never both. ErrFenced means that the turn is not ours any more. With an error come those that were taken before
 // it; of the write that it is about nobody knows, unless the error says.
-func (r *Run) Steer(ctx context.Context, now time.Time, results transcript.Entry, said func(Entry) []model.Block) ([]Entry, error) {
-	r.log.Append(results)
+func (r *Run) Steer(ctx context.Context, now time.Time, said func(Entry) []model.Block) ([]Entry, error) {
 	var all []Entry
 	for range maxTakes {
 		taken, more, err := r.steer(ctx, now, said)
@@ -90,13 +85,14 @@ func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model
 	if len(taken) == 0 {
 		return nil, false, r.commit(ctx, now, manifest)
 	}
-	before := len(r.log.Entries())
+	before, head := len(r.log.Entries()), r.held.Head
 	ops := []table.Op{r.thread.Unchanged()}
 	for _, e := range taken {
 		r.held.Head.Told = latest(r.held.Head.Told, e.Turn.Created) // the reply stands after all that it answers
+		r.held.Head.Taken = &Taken{By: r.held.Turn.ID, Place: e.Turn.place()}
 		r.log.Append(transcript.Entry{Kind: transcript.Owner, Turn: r.held.Turn.ID, Blocks: said(e)})
-		ops = append(ops, e.take(r.held.Turn.ID, now)...)
 	}
+	ops = append(ops, take(taken, r.held.Turn.ID, now)...)
 	// The part just uploaded is listed by nobody; this one holds the results and the messages.
 	if manifest, err = r.log.Checkpoint(ctx, r.blobs, r.held.Fence.Epoch); err != nil {
 		return nil, false, err
@@ -110,6 +106,7 @@ func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model
 		return nil, false, err
 	}
 	r.log.Truncate(before)
+	r.held.Head = head
 	r.thread, err = thread.Load(ctx, r.desk.Table, r.held.Turn.Thread)
 	return nil, true, err
 }
@@ -130,24 +127,9 @@ func (r *Run) lookWhileSaving(ctx context.Context) (m transcript.Manifest, queue
 	})
 	if r.held.Turn.takes() {
 		group.Go(func() (err error) {
-			queued, err = r.desk.queued(ctx, r.held.Turn.Session, maxTake)
+			queued, err = r.desk.Queued(ctx, r.held.Turn.Session, maxTake)
 			return err
 		})
 	}
 	return m, queued, group.Wait()
-}
-
-// queued reads the oldest queued turns of a session.
-func (d *Desk) queued(ctx context.Context, session id.Session, most int) ([]Entry, error) {
-	page, err := d.Table.Scan(ctx, table.Query{Partition: SessionPartition(session), Prefix: QueuePrefix, Limit: most})
-	if err != nil {
-		return nil, fmt.Errorf("reading the queue of session %s: %w", session, err)
-	}
-	entries := make([]Entry, len(page.Items))
-	for i := range page.Items {
-		if entries[i].Revision, err = table.Decode(&page.Items[i], &entries[i]); err != nil {
-			return nil, err
-		}
-	}
-	return entries, nil
 }

@@ -89,6 +89,9 @@ func (w Wait) Close() []table.Op {
 	return []table.Op{table.Delete(w.key(), table.At(w.Revision)), w.mark().Settle()}
 }
 
+// Drop lists the operations that close it, whoever may be closing it meanwhile.
+func (w Wait) Drop() []table.Op { return []table.Op{table.DeleteBlind(w.key()), w.mark().Settle()} }
+
 // Expires is when the owner has taken too long.
 func (w Wait) Expires() time.Time { return w.Asked.Add(w.Kind.Term()) }
 

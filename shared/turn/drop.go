@@ -1,0 +1,81 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/wait"
+)
+
+// ErrRuns means that a session can't be dropped because a turn of it runs.
+var ErrRuns = errors.New("a turn runs in the session")
+
+// Drop lists the operations that make a session forget: its transcript, its failures, what it waits for. The epoch moves
+// on, so that nothing late lands in what begins then. There are none if the session has never run. The error is ErrRuns,
+// or the table's.
+func (d *Desk) Drop(ctx context.Context, in id.Thread, session id.Session, now time.Time) ([]table.Op, error) {
+	fence, err := d.fence(ctx, session)
+	switch {
+	case err != nil:
+		return nil, err
+	case fence.Turn != "":
+		return nil, ErrRuns
+	case fence.Revision == "":
+		return nil, nil
+	}
+	h, err := d.head(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return d.drop(ctx, in, session, fence, h, now)
+}
+
+func (d *Desk) drop(ctx context.Context, in id.Thread, session id.Session, f Fence, h Head, now time.Time) ([]table.Op, error) {
+	ops := []table.Op{
+		Fence{Epoch: f.Epoch + 1, Rests: f.Rests}.put(session, table.At(f.Revision)),
+		Head{Thread: in, Told: h.Told, Conversation: h.Conversation, Route: h.Route, Revision: h.Revision}.put(session),
+	}
+	open, err := wait.Open(ctx, d.Table, in, session)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range open {
+		t, revision, err := d.turn(ctx, w.Turn)
+		if err != nil {
+			return nil, err
+		}
+		released, err := Release(w, *t, revision, now)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, released...)
+	}
+	return ops, nil
+}
+
+// Rest drops a conversation's session that has been idle for RestTerm, and returns zero, or when to look again. ErrRaced
+// means that it is not idle.
+func (d *Desk) Rest(ctx context.Context, in id.Thread, session id.Session, now time.Time) (time.Time, error) {
+	fence, err := d.fence(ctx, session)
+	if err != nil || fence.Revision == "" {
+		return time.Time{}, err
+	}
+	h, err := d.head(ctx, session)
+	switch until := h.Ended.Add(RestTerm); {
+	case err != nil:
+		return time.Time{}, err
+	case fence.Turn != "":
+		return now.Add(RestTerm), nil
+	case now.Before(until):
+		return until, nil
+	}
+	fence.Rests = false
+	ops, err := d.drop(ctx, in, session, fence, h, now)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.Time{}, d.apply(ctx, d.write(now, ops), "dropping an idle session")
+}

@@ -1,0 +1,236 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/due"
+	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
+	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
+	"github.com/bobbin-agent/bobbin/shared/wait"
+)
+
+// stopBatch is how many queued turns one write cancels.
+const stopBatch = 15
+
+// stopAttempts bounds how often what a stop has to end may change under it before it is left to the reaper.
+const stopAttempts = 20
+
+// firstStopLook is when the reaper asks whether a stop has been carried out.
+const firstStopLook = 5 * time.Second
+
+// Stop is a stop that has been pressed. Its record stands until it has been carried out; each write that ends something
+// for it adds to its tally.
+type Stop struct {
+	thread.Stop
+	ID     string        `json:"id"` // names it among the thread's
+	Thread id.Thread     `json:"thread"`
+	Route  channel.Route `json:"route,omitzero"` // where it is answered; the zero route is nowhere
+	Raised time.Time     `json:"raised"`
+	Tally  Tally         `json:"tally,omitzero"`
+
+	Revision table.Revision `json:"-"`
+}
+
+// Tally is what a stop has ended.
+type Tally struct {
+	Queued  int          `json:"queued,omitempty"`  // turns that had not begun
+	Running int          `json:"running,omitempty"` // turns that ran
+	Waiting int          `json:"waiting,omitempty"` // turns that waited for the owner
+	Work    Work         `json:"work,omitzero"`     // what those that ran had done, and had begun
+	Session []id.Session `json:"sessions,omitempty"`
+}
+
+const stopPrefix = "stop#"
+
+func (s Stop) key() table.Key {
+	return table.Key{Partition: "thread#" + string(s.Thread), Sort: stopPrefix + s.ID}
+}
+
+func (s Stop) put(c table.Cond) table.Op { return table.Put(s.key(), table.Encode(s), c) }
+
+func (s Stop) mark() due.Mark {
+	return due.Mark{
+		At: s.Raised.Add(firstStopLook), Kind: due.Stop, Subject: s.ID, Thread: s.Thread, Record: s.key().Sort,
+	}
+}
+
+// Press lists the operations that begin the stop: its record, and the mark that has it carried out. A stop of a whole
+// thread belongs into one write with the thread's head that it raised.
+func (s Stop) Press() []table.Op { return []table.Op{s.put(table.Absent()), s.mark().Put()} }
+
+// FindStop reads a stop by the sort key that its mark names; nil if it has been carried out.
+func (d *Desk) FindStop(ctx context.Context, in id.Thread, record string) (*Stop, error) {
+	item, err := d.Table.Get(ctx, table.Key{Partition: "thread#" + string(in), Sort: record})
+	if err != nil || item == nil {
+		return nil, err
+	}
+	var s Stop
+	s.Revision, err = table.Decode(item, &s)
+	return &s, err
+}
+
+// Halt carries a stop out: in each session it hits it cancels what is queued, then the running turn; then what waits. It
+// returns what the stop has ended, also before. Whoever crashes in between leaves the stop's record and its mark: the
+// reaper goes on.
+func (d *Desk) Halt(ctx context.Context, in id.Thread, record string) (*Stop, error) {
+	for range stopAttempts {
+		s, err := d.FindStop(ctx, in, record)
+		if err != nil || s == nil {
+			return nil, err
+		}
+		if err = d.halt(ctx, s); err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, ErrRaced) {
+			return nil, fmt.Errorf("stopping thread %s: %w", in, err)
+		}
+	}
+	return nil, fmt.Errorf("stopping thread %s: %w", in, ErrRaced)
+}
+
+func (d *Desk) halt(ctx context.Context, s *Stop) error {
+	sessions, err := d.targets(ctx, *s)
+	if err != nil {
+		return err
+	}
+	for _, session := range sessions {
+		if err := d.haltQueued(ctx, s, session); err != nil {
+			return err
+		}
+		if err := d.haltRunning(ctx, s, session); err != nil {
+			return err
+		}
+	}
+	if err := d.haltWaiting(ctx, s); err != nil {
+		return err
+	}
+	return d.settle(ctx, s)
+}
+
+// targets are the sessions in which the stop may have something to end. What is queued in another is cancelled by
+// whoever looks at that session next.
+func (d *Desk) targets(ctx context.Context, s Stop) ([]id.Session, error) {
+	if s.Session != "" {
+		return []id.Session{s.Session}, nil
+	}
+	running, err := thread.Running(ctx, d.Table, s.Thread)
+	first := []id.Session{id.Session(s.Thread), ConversationSession(s.Thread, s.Route)}
+	for _, session := range running {
+		if !slices.Contains(first, session) {
+			first = append(first, session)
+		}
+	}
+	return first, err
+}
+
+func (d *Desk) haltQueued(ctx context.Context, s *Stop, session id.Session) error {
+	queued, err := d.Queued(ctx, session, 0)
+	if err != nil {
+		return err
+	}
+	hit := slices.DeleteFunc(queued, func(e Entry) bool { return !s.Hits(e.Turn.place()) })
+	for batch := range slices.Chunk(hit, stopBatch) {
+		now := time.Now()
+		err := d.ends(ctx, s, session, Cancel(now, batch...), func(t *Tally) { t.Queued += len(batch) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Desk) haltRunning(ctx context.Context, s *Stop, session id.Session) error {
+	fence, err := d.fence(ctx, session)
+	if err != nil || fence.Turn == "" {
+		return err
+	}
+	h, err := d.held(ctx, session, fence)
+	if err != nil || !s.Hits(h.newest()) {
+		return err
+	}
+	ops, err := End(h, Ending{Status: Cancelled, At: time.Now()})
+	if err != nil {
+		return err
+	}
+	return d.ends(ctx, s, session, ops, func(t *Tally) {
+		t.Running++
+		t.Work = t.Work.add(h.Head.Work.of(h.Turn.ID))
+	})
+}
+
+// newest is where the newest message of the running turn stands: its own, or the last that it took.
+func (h Held) newest() thread.Place {
+	if taken := h.Head.Taken; taken != nil && taken.By == h.Turn.ID {
+		return taken.Place
+	}
+	return h.Turn.place()
+}
+
+// haltWaiting cancels the turns that wait for the owner.
+func (d *Desk) haltWaiting(ctx context.Context, s *Stop) error {
+	open, err := wait.Open(ctx, d.Table, s.Thread, s.Session)
+	if err != nil {
+		return err
+	}
+	for _, w := range open {
+		t, revision, err := d.turn(ctx, w.Turn)
+		if err != nil {
+			return err
+		}
+		if !s.Hits(t.place()) {
+			continue
+		}
+		ops, err := Release(w, *t, revision, time.Now())
+		if err != nil {
+			return err
+		}
+		if err := d.ends(ctx, s, w.Session, ops, func(t *Tally) { t.Waiting++ }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release lists the operations that cancel a waiting turn and close what it waits for.
+func Release(w wait.Wait, t Turn, revision table.Revision, now time.Time) ([]table.Op, error) {
+	status, err := t.Status.Become(Cancelled)
+	if err != nil {
+		return nil, err
+	}
+	t.Status, t.Ended = status, now
+	return append(w.Close(), t.Put(table.At(revision))), nil
+}
+
+// ends makes one write of the stop, and counts it.
+func (d *Desk) ends(ctx context.Context, s *Stop, session id.Session, ops []table.Op, count func(*Tally)) error {
+	next := *s
+	next.Tally.Session = slices.Clone(next.Tally.Session)
+	if !slices.Contains(next.Tally.Session, session) {
+		next.Tally.Session = append(next.Tally.Session, session)
+	}
+	count(&next.Tally)
+	w := d.write(time.Now(), append(ops, next.put(table.At(s.Revision))))
+	if err := d.apply(ctx, w, "ending what was stopped"); err != nil {
+		return err
+	}
+	next.Revision = w.Revision()
+	*s = next
+	return nil
+}
+
+// settle ends the stop and answers it.
+func (d *Desk) settle(ctx context.Context, s *Stop) error {
+	now := time.Now()
+	ops := []table.Op{table.Delete(s.key(), table.At(s.Revision)), s.mark().Settle()}
+	if s.Route != (channel.Route{}) {
+		ops = append(ops, outbox.Enqueue(outbox.Row{Thread: s.Thread, Route: s.Route}, s.answer(now))...)
+	}
+	return d.apply(ctx, d.write(now, ops), "answering a stop")
+}
