@@ -134,7 +134,7 @@ func TestRepeatedLooksNoFurtherBackThanItHasTo(t *testing.T) {
 		entries = append(entries, join(step(`b {}`), step(`b {}`))...)
 		return testing.AllocsPerRun(10, func() { repeated(entries, "u") })
 	}
-	if few, many := cost(10), cost(10_000); many > few {
+	if few, many := cost(10), cost(10_000); many > 2*few { // a few come and go with the pools of the JSON package
 		t.Errorf("%v allocations after 10 earlier turns, %v after 10,000", few, many)
 	}
 }

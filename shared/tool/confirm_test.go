@@ -87,15 +87,18 @@ func TestAStepAsksOneThingTheFirstInTheOrderOfItsCalls(t *testing.T) {
 		texts []string
 	}{
 		"two confirmations": {
-			[]model.ToolCall{send(`{"n":1}`), send(`{"n":2}`)}, `Send {"n":1}?`,
+			[]model.ToolCall{send(`{"n":1}`), send(`{"n":2}`)},
+			`Send {"n":1}?`,
 			[]string{"Not started: the owner has been asked", "Not started: one thing at a time"},
 		},
 		"a question first": {
-			[]model.ToolCall{named("look"), named("question"), send(`{"n":1}`)}, "Which?",
+			[]model.ToolCall{named("look"), named("question"), send(`{"n":1}`)},
+			"Which?",
 			[]string{"seen", "asked", "Not started: one thing at a time"},
 		},
 		"a confirmation first": {
-			[]model.ToolCall{send(`{"n":1}`), named("question"), named("question"), named("look")}, `Send {"n":1}?`,
+			[]model.ToolCall{send(`{"n":1}`), named("question"), named("question"), named("look")},
+			`Send {"n":1}?`,
 			[]string{"Not started: the owner has been asked", "Not started: one thing at a time", "Not started: one thing at a time", "seen"},
 		},
 		"a failure and a call that needs none before": {
