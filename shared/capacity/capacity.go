@@ -2,10 +2,13 @@
 // sent away.
 //
 // A running turn holds a numbered slot, below the number of permits, which its claim puts and its end deletes. A turn that
-// finds none to take waits as a record, and whoever frees a slot wakes those whom Next names. All decisions are made from a
-// State that may be out of date by the time they are acted on. What keeps the number of running turns down is that a slot
-// is put only where there is none, so the worst of an old State is a lost race, or a wait that the next freed slot ends.
-// Hence a turn that has begun to wait looks at the slots once more: one may have been freed before anyone could see it wait.
+// finds none to take waits as a record. Whoever frees a slot, or takes a turn out of the line that will not start any more,
+// then wakes those whom Next names.
+//
+// All decisions are made from a State that may be out of date by the time they are acted on. What keeps the number of
+// running turns down is that a slot is put only where there is none, so the worst of an old State is a lost race, after
+// which the loser loads again, or a wait. A turn that has just joined the line loads again as well: a slot may have been
+// freed before anyone could see it wait.
 //
 // First come, first served, with one exception: a permit is kept for what an owner started. A turn of the background, of
 // a schedule or an event, takes a permit only if another stays free, and while it waits for that, owner-started turns go

@@ -68,7 +68,7 @@ func TestNoMorePermitsAreGrantedThanAreFreeAndNoneTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := states().Draw(t, "state")
 		taken := map[int]bool{}
-		for _, w := range append(counting(s), newcomer(t)) {
+		for _, w := range counting(s) {
 			a := s.Ask(w)
 			if a.Verdict != capacity.Granted {
 				continue
@@ -104,12 +104,26 @@ func TestNextIsThoseWhoAreGrantedOneWhenTheyAsk(t *testing.T) {
 	})
 }
 
+// Whether a turn has joined the line already makes no difference to what it may take.
+func TestANewcomerIsServedAsTheLastInLine(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := states().Draw(t, "state")
+		me := newcomer(t)
+		joined := s
+		joined.Waiters = append(slices.Clip(s.Waiters), me)
+		if a, b := s.Ask(me), joined.Ask(me); a.Slot != b.Slot || a.Spare != b.Spare {
+			t.Fatalf("a newcomer is told %+v, once it has joined %+v", a, b)
+		}
+	})
+}
+
 func TestNobodyOvertakesAnEarlierWaiterOfTheSameKind(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := states().Draw(t, "state")
 		left := map[bool]id.Turn{} // the first of each kind who was not granted a permit
-		for _, w := range append(counting(s), newcomer(t)) {
+		for _, w := range counting(s) {
 			switch ahead, one := left[w.Background]; {
 			case s.Ask(w).Verdict != capacity.Granted && !one:
 				left[w.Background] = w.Turn
@@ -125,7 +139,7 @@ func TestBackgroundAlwaysLeavesOnePermitFree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := states().Filter(func(s capacity.State) bool { return s.Permits > 1 }).Draw(t, "state")
 		inUse := len(s.Slots)
-		for _, w := range append(counting(s), newcomer(t)) {
+		for _, w := range counting(s) {
 			a := s.Ask(w)
 			if a.Verdict != capacity.Granted {
 				continue
@@ -158,7 +172,7 @@ func TestAnOwnersTurnGetsWhatThoseAheadLeave(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := states().Draw(t, "state")
 		free := s.Permits - len(s.Slots)
-		for _, w := range append(counting(s), newcomer(t)) {
+		for _, w := range counting(s) {
 			got := s.Ask(w).Verdict == capacity.Granted
 			if !w.Background && got != (free > 0) {
 				t.Fatalf("%s has %d permits left to it and may start: %v", w.Turn, free, got)
