@@ -203,6 +203,7 @@ func TestTheLineIsFullForNewcomersOnlyAndAtItsLimitOnly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := states().Draw(t, "state")
+		s.Waiters = append(s.Waiters, state(0, "", crowd(rapid.IntRange(20, 35).Draw(t, "crowd"))).Waiters...)
 		for _, w := range s.Waiters {
 			if s.Ask(w).Verdict == capacity.Full {
 				t.Fatalf("%s waits already and is sent away", w.Turn)
