@@ -10,6 +10,7 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // Tool is one thing that the model can do.
@@ -18,6 +19,9 @@ type Tool struct {
 	Description string          // for the model
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	Limit       time.Duration   // how long one call may take; 0 is DefaultLimit
+	// Confirm, if set, says in Markdown what the owner is asked before a call is made; "" lets it be made at once. It only
+	// reads the call, and has no effects.
+	Confirm func(c Call) string
 	// Run does it. The context ends with the turn and with the limit.
 	Run func(ctx context.Context, c Call) (Result, error)
 }
@@ -38,6 +42,9 @@ type Call struct {
 type Result struct {
 	Text   string
 	Failed bool // it did not do what was asked; Text says why
+	// Ask, if set, is what the turn asks its owner: the turn ends as waiting once the results of its step are saved. A
+	// tool that asks has done nothing else, because another call of the step may have asked first.
+	Ask *wait.Ask
 }
 
 // Failure is a result that says what went wrong, in words that the model can act on.
