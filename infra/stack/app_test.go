@@ -17,7 +17,7 @@ func newApp(out string, context map[string]any) awscdk.App {
 func TestSettingsComeFromTheContextAsTextOrAsOtherJSON(t *testing.T) {
 	out := t.TempDir()
 	err := Synth(newApp(out, map[string]any{
-		"build": emptyBuild(t), "stage": "trial", "concurrency": 7, "telegram-bot": 123456789,
+		"build": emptyBuild(t), "stage": "trial", "concurrency": 7, "turns": 6, "telegram-bot": 123456789,
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestSettingsComeFromTheContextAsTextOrAsOtherJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"MaximumConcurrency": 7`, `"BOBBIN_TELEGRAM_BOT": "123456789"`, `/bobbin/trial/`} {
+	for _, want := range []string{`"MaximumConcurrency": 7`, `"BOBBIN_TURNS": "6"`, `"BOBBIN_TELEGRAM_BOT": "123456789"`, `/bobbin/trial/`} {
 		if !strings.Contains(string(template), want) {
 			t.Errorf("the template lacks %s", want)
 		}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"path/filepath"
+	"strconv"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -12,15 +13,11 @@ import (
 	"github.com/bobbin-agent/bobbin/infra/grant"
 )
 
-// runnerMinutes is how long one invocation of the runner may take, Lambda's longest, and so also how long the queue
-// hides a wake-up at first: Lambda refuses a mapping whose queue hides for less than its function may run.
-const runnerMinutes = 15
-
 // spec is what the functions differ in.
 type spec struct {
 	name     grant.Function
 	doing    string
-	seconds  float64
+	seconds  float64 // 0 for the runner, whose time is a setting
 	memoryMB float64 // buys CPU too
 	// recursive keeps Lambda from stopping the function for calling itself by way of the queue: every turn that ends
 	// wakes its session again.
@@ -33,7 +30,7 @@ var specs = []spec{
 	{name: grant.Telegram, doing: "takes Telegram's updates", seconds: 10, memoryMB: 256},
 	{name: grant.Web, doing: "serves the page", seconds: 10, memoryMB: 256},
 	{
-		name: grant.Runner, doing: "runs turns", seconds: runnerMinutes * 60, memoryMB: 512,
+		name: grant.Runner, doing: "runs turns", memoryMB: 512,
 		recursive: true, background: true,
 	},
 	{name: grant.Reap, doing: "repairs what a crash left", seconds: 60, memoryMB: 256, background: true},
@@ -44,6 +41,9 @@ type functions map[grant.Function]awslambda.Function
 func newFunctions(stack awscdk.Stack, s Settings, st stores) functions {
 	fns := functions{}
 	for _, sp := range specs {
+		if sp.name == grant.Runner {
+			sp.seconds = s.RunnerTimeout
+		}
 		fns[sp.name] = newFunction(stack, s, st, sp)
 	}
 	return fns
@@ -64,7 +64,7 @@ func newFunction(stack awscdk.Stack, s Settings, st stores, sp spec) awslambda.F
 		Code:          awslambda.Code_FromAsset(jsii.String(filepath.Join(s.Build, id)), nil),
 		MemorySize:    jsii.Number(sp.memoryMB),
 		Timeout:       awscdk.Duration_Seconds(jsii.Number(sp.seconds)),
-		Environment:   environment(s, st),
+		Environment:   environment(s, st, sp.name),
 		LogGroup:      logs,
 		Role:          newRole(stack, s, sp.name, resources{stores: st, logs: logs}),
 		RecursiveLoop: recursion(sp),
@@ -89,27 +89,56 @@ func recursion(sp spec) awslambda.RecursiveLoop {
 	return awslambda.RecursiveLoop_TERMINATE
 }
 
-// environment is what the functions read at their start. Secrets are not in it, only where they are. A setting that
-// was not given is left out, so that the functions' own default holds.
-func environment(s Settings, st stores) *map[string]*string {
+// environment is what a function reads at its start. Secrets are not in it, only where they are. A setting that
+// was not given is left out, so that the function's own default holds.
+func environment(s Settings, st stores, f grant.Function) *map[string]*string {
 	env := map[string]*string{
 		"BOBBIN_TABLE":     st.table.TableName(),
 		"BOBBIN_BUCKET":    st.bucket.BucketName(),
 		"BOBBIN_QUEUE_URL": st.queue.QueueUrl(),
 		"BOBBIN_SECRETS":   jsii.String(s.SecretPrefix()),
 	}
-	for name, value := range map[string]string{
+	for _, values := range []map[string]string{common(s), own(s, f)} {
+		for name, value := range values {
+			if value != "" {
+				env[name] = jsii.String(value)
+			}
+		}
+	}
+	return &env
+}
+
+// common is the settings that all functions get.
+func common(s Settings) map[string]string {
+	return map[string]string{
 		"BOBBIN_MODEL":         s.Model,
 		"BOBBIN_MODEL_URL":     s.ModelURL,
 		"BOBBIN_TELEGRAM_API":  s.TelegramAPI,
 		"BOBBIN_TELEGRAM_BOT":  s.TelegramBot,
 		"BOBBIN_TELEGRAM_RATE": s.TelegramRate,
-	} {
-		if value != "" {
-			env[name] = jsii.String(value)
+	}
+}
+
+// own is the settings that one function needs: how the messages of its channel are taken, or what bounds turns.
+func own(s Settings, f grant.Function) map[string]string {
+	switch f {
+	case grant.Telegram:
+		return map[string]string{
+			"BOBBIN_TELEGRAM_BUSY":     s.TelegramBusy,
+			"BOBBIN_TELEGRAM_DEBOUNCE": s.TelegramDebounce,
+			"BOBBIN_TELEGRAM_SCOPE":    s.TelegramScope,
+			"BOBBIN_TELEGRAM_RESET":    s.TelegramReset,
+		}
+	case grant.Web:
+		return map[string]string{"BOBBIN_WEB_BUSY": s.WebBusy, "BOBBIN_WEB_DEBOUNCE": s.WebDebounce}
+	case grant.Runner, grant.Reap:
+		return map[string]string{
+			"BOBBIN_TURNS":   strconv.Itoa(s.Turns),
+			"BOBBIN_STEPS":   s.Steps,
+			"BOBBIN_REPEATS": s.Repeats,
 		}
 	}
-	return &env
+	return nil
 }
 
 // newRole makes the role of one function, which holds its grants and nothing else: none of AWS's managed policies.

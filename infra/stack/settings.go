@@ -25,11 +25,23 @@ type Settings struct {
 	Concurrency float64       // "concurrency": how many wake-ups are handled at once, 2 to 1,000; the cost guard
 	Grants      []grant.Grant // what the model needs, but for the one that "without" names
 
+	RunnerTimeout float64 // "runner-timeout": seconds that one invocation of the runner may take, 60 to 900
+	Turns         int     // "turns": how many turns run at once, 1 to 1,000; with the mapping, below its concurrency
+	Steps         string  // "steps": how many steps a turn may take, 1 to 10,000
+	Repeats       string  // "repeats": how many identical calls in a row end a turn, 2 to 1,000
+
 	Model        string // "model": provider:name
 	ModelURL     string // "model-url": the provider's address
 	TelegramAPI  string // "telegram-api": the Bot API server's address
 	TelegramBot  string // "telegram-bot": the bot's numeric ID
 	TelegramRate string // "telegram-rate": how many messages a second are sent at most
+
+	TelegramBusy     string // "telegram-busy": what becomes of a message while its session works
+	TelegramDebounce string // "telegram-debounce": within what time messages become one turn, "1.5s"
+	TelegramScope    string // "telegram-scope": owner or conversation, what shares a session
+	TelegramReset    string // "telegram-reset": the text that starts a conversation afresh; "-" for none
+	WebBusy          string // "web-busy": as "telegram-busy", for the page
+	WebDebounce      string // "web-debounce": as "telegram-debounce", for the page
 }
 
 // names and defaults of all settings; an empty default leaves the choice to the functions.
@@ -48,6 +60,17 @@ var defaults = map[string]string{
 	"telegram-api":  "",
 	"telegram-bot":  "",
 	"telegram-rate": "",
+
+	"runner-timeout":    "900", // Lambda's longest
+	"turns":             "10",  // as the code has it
+	"steps":             "",
+	"repeats":           "",
+	"telegram-busy":     "",
+	"telegram-debounce": "",
+	"telegram-scope":    "",
+	"telegram-reset":    "",
+	"web-busy":          "",
+	"web-debounce":      "",
 }
 
 // Names lists the settings' names in alphabetical order.
@@ -72,14 +95,26 @@ func Parse(lookup func(name string) string) (Settings, error) {
 		TLSOnly:      r.oneOf("tls", "on", "off") == "on",
 		CLICreds:     r.oneOf("synthesizer", "roles", "cli") == "cli",
 		Mapping:      r.oneOf("mapping", "on", "off") == "on",
-		Concurrency:  r.between("concurrency", 2, 1000),
+		Concurrency:  float64(r.between("concurrency", 2, 1000)),
 		Grants:       r.grants(),
 		Model:        r.text("model"),
 		ModelURL:     r.address("model-url"),
 		TelegramAPI:  r.address("telegram-api"),
 		TelegramBot:  r.matching("telegram-bot", botForm),
 		TelegramRate: r.text("telegram-rate"),
+
+		RunnerTimeout:    float64(r.between("runner-timeout", 60, 900)),
+		Turns:            r.between("turns", 1, 1000),
+		Steps:            r.number("steps", 1, 10_000),
+		Repeats:          r.number("repeats", 2, 1000),
+		TelegramBusy:     r.busy("telegram-busy"),
+		TelegramDebounce: r.debounce("telegram-debounce"),
+		TelegramScope:    r.oneOf("telegram-scope", "", "owner", "conversation"),
+		TelegramReset:    r.reset("telegram-reset"),
+		WebBusy:          r.busy("web-busy"),
+		WebDebounce:      r.debounce("web-debounce"),
 	}
+	r.room(s)
 	if s.Build == "" {
 		s.Build = "../build/" + s.Arch
 	}
@@ -111,7 +146,7 @@ func (r *reader) wrong(name, value, takes string) {
 func (r *reader) oneOf(name string, choices ...string) string {
 	v := r.text(name)
 	if !slices.Contains(choices, v) {
-		r.wrong(name, v, strings.Join(choices, " or "))
+		r.wrong(name, v, strings.TrimPrefix(strings.Join(choices, " or "), " or ")) // "" is what is not given
 	}
 	return v
 }
@@ -124,13 +159,22 @@ func (r *reader) matching(name string, form *regexp.Regexp) string {
 	return v
 }
 
-func (r *reader) between(name string, least, most int) float64 {
+func (r *reader) between(name string, least, most int) int {
 	v := r.text(name)
 	n, err := strconv.Atoi(v)
 	if err != nil || n < least || n > most {
 		r.wrong(name, v, fmt.Sprintf("a whole number from %d to %d", least, most))
 	}
-	return float64(n)
+	return n
+}
+
+// number is between for what may be left to the functions.
+func (r *reader) number(name string, least, most int) string {
+	v := r.text(name)
+	if v != "" {
+		r.between(name, least, most)
+	}
+	return v
 }
 
 func (r *reader) address(name string) string {

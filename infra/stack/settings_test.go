@@ -21,6 +21,9 @@ func TestSettingsDefaultToTheCloud(t *testing.T) {
 	if s.Stage != "main" || s.Arch != "arm64" || s.Build != "../build/arm64" || s.Concurrency != 20 {
 		t.Errorf("got %+v", s)
 	}
+	if s.RunnerTimeout != 900 || s.Turns != 10 {
+		t.Errorf("the runner may run %v s and %d turns at once, want 900 and 10", s.RunnerTimeout, s.Turns)
+	}
 	if !s.Retain || !s.TLSOnly || s.CLICreds || !s.Mapping {
 		t.Errorf("without settings data is kept, TLS demanded, the bootstrap's roles used, the queue mapped; got %+v", s)
 	}
@@ -53,6 +56,24 @@ func TestAWrongSettingIsNamedWithWhatItTakes(t *testing.T) {
 		{"mapping", "true", "on or off"},
 		{"concurrency", "1", "from 2 to 1000"},
 		{"concurrency", "many", "from 2 to 1000"},
+		{"concurrency", "10", "raise concurrency or lower turns"},
+		{"turns", "0", "from 1 to 1000"},
+		{"turns", "1001", "from 1 to 1000"},
+		{"steps", "0", "from 1 to 10000"},
+		{"repeats", "1", "from 2 to 1000"},
+		{"runner-timeout", "59", "from 60 to 900"},
+		{"runner-timeout", "901", "from 60 to 900"},
+		{"runner-timeout", "5m", "from 60 to 900"},
+		{"telegram-busy", "drop", "takes steer or queue or refuse"},
+		{"telegram-debounce", "2", "1.5s"},
+		{"telegram-debounce", "31s", "from 0s to 30s"},
+		{"telegram-debounce", "-1s", "from 0s to 30s"},
+		{"telegram-scope", "chat", "takes owner or conversation"},
+		{"telegram-reset", "/stop", "not /stop"},
+		{"telegram-reset", "/re\nset", "one line"},
+		{"telegram-reset", strings.Repeat("x", 65), "64 characters"},
+		{"web-busy", "wait", "steer or queue or refuse"},
+		{"web-debounce", "soon", "1.5s"},
 		{"without", "runner/*", "runner/s3:GetObject"},
 		{"model-url", "localhost:11434", "https://"},
 		{"telegram-bot", "77:token", "[1-9]"},
@@ -61,6 +82,27 @@ func TestAWrongSettingIsNamedWithWhatItTakes(t *testing.T) {
 		_, err := Parse(given(map[string]string{c.name: c.value}))
 		if err == nil || !strings.Contains(err.Error(), "setting "+c.name) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s=%s: error %v, want one that names the setting and says %q", c.name, c.value, err, c.says)
+		}
+	}
+}
+
+func TestTheMappingInvokesMoreRunnersThanTurnsMayRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		concurrency, turns, mapping string
+		good                        bool
+	}{
+		{"11", "10", "on", true},
+		{"10", "10", "on", false},
+		{"1000", "1000", "on", false},
+		{"2", "1", "on", true},
+		{"", "20", "on", false},
+		{"", "19", "on", true},
+		{"2", "1000", "off", true}, // a poller of one's own is not bounded by the setting
+	} {
+		_, err := Parse(given(map[string]string{"concurrency": c.concurrency, "turns": c.turns, "mapping": c.mapping}))
+		if (err == nil) != c.good {
+			t.Errorf("concurrency %q, turns %q, mapping %s: error %v", c.concurrency, c.turns, c.mapping, err)
 		}
 	}
 }

@@ -195,14 +195,50 @@ func environmentCheck(t *testing.T, m template) {
 	queue, _ := m.one("AWS::SQS::Queue", "Queue")
 	for _, f := range grant.Functions {
 		_, p := m.function(f)
-		same(t, any(object{
+		want := object{
 			"BOBBIN_TABLE":     object{"Ref": table},
 			"BOBBIN_BUCKET":    object{"Ref": bucket},
 			"BOBBIN_QUEUE_URL": object{"Ref": queue},
 			"BOBBIN_SECRETS":   "/bobbin/main/",
 			"BOBBIN_MODEL":     defaults["model"],
-		}), at(p, "Environment", "Variables"))
+		}
+		if f == grant.Runner || f == grant.Reap {
+			want["BOBBIN_TURNS"] = "10"
+		}
+		same(t, any(want), at(p, "Environment", "Variables"))
 	}
+}
+
+func TestEachFunctionGetsTheSettingsThatItNeeds(t *testing.T) {
+	m := synth(t, map[string]string{
+		"turns": "4", "steps": "9", "repeats": "3", "web-busy": "refuse", "web-debounce": "1s",
+		"telegram-busy": "queue", "telegram-debounce": "1.5s", "telegram-scope": "conversation", "telegram-reset": "-",
+	})
+	bounds := object{"BOBBIN_TURNS": "4", "BOBBIN_STEPS": "9", "BOBBIN_REPEATS": "3"}
+	for f, want := range map[grant.Function]object{
+		grant.Telegram: {
+			"BOBBIN_TELEGRAM_BUSY": "queue", "BOBBIN_TELEGRAM_DEBOUNCE": "1.5s",
+			"BOBBIN_TELEGRAM_SCOPE": "conversation", "BOBBIN_TELEGRAM_RESET": "-",
+		},
+		grant.Web:    {"BOBBIN_WEB_BUSY": "refuse", "BOBBIN_WEB_DEBOUNCE": "1s"},
+		grant.Runner: bounds,
+		grant.Reap:   bounds,
+	} {
+		_, p := m.function(f)
+		got := maps.Clone(at(p, "Environment", "Variables").(object))
+		maps.DeleteFunc(got, func(name string, _ any) bool {
+			return slices.Contains([]string{"TABLE", "BUCKET", "QUEUE_URL", "SECRETS", "MODEL"}, strings.TrimPrefix(name, "BOBBIN_"))
+		})
+		same(t, want, got)
+	}
+}
+
+func TestWakeUpsAreHiddenAsLongAsTheRunnerMayRunWhateverIsSet(t *testing.T) {
+	m := synth(t, map[string]string{"runner-timeout": "60"})
+	_, runner := m.function(grant.Runner)
+	same(t, any(60.0), runner["Timeout"])
+	_, queue := m.one("AWS::SQS::Queue", "Queue")
+	same(t, any(60.0), properties(queue)["VisibilityTimeout"])
 }
 
 func logCheck(t *testing.T, m template) {

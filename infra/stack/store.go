@@ -55,7 +55,8 @@ const (
 )
 
 // newQueue makes the wake-up queue: first in, first out within a session, sessions side by side at high throughput.
-// Each wake-up brings its own deduplication ID, since the body alone would make different wake-ups look alike.
+// Each wake-up brings its own deduplication ID, since the body alone would make different wake-ups look alike. At first
+// it is hidden as long as the runner may run: Lambda refuses a mapping whose queue hides for less.
 func newQueue(stack awscdk.Stack, s Settings) awssqs.Queue {
 	dead := awssqs.NewQueue(stack, jsii.String("DeadLetters"), &awssqs.QueueProps{
 		Fifo:            jsii.Bool(true),
@@ -68,7 +69,7 @@ func newQueue(stack awscdk.Stack, s Settings) awssqs.Queue {
 		ContentBasedDeduplication: jsii.Bool(false),
 		DeduplicationScope:        awssqs.DeduplicationScope_MESSAGE_GROUP,
 		FifoThroughputLimit:       awssqs.FifoThroughputLimit_PER_MESSAGE_GROUP_ID,
-		VisibilityTimeout:         awscdk.Duration_Minutes(jsii.Number(runnerMinutes)),
+		VisibilityTimeout:         awscdk.Duration_Seconds(jsii.Number(s.RunnerTimeout)),
 		DeadLetterQueue:           &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(maxReceives)},
 		EnforceSSL:                jsii.Bool(s.TLSOnly),
 		Encryption:                awssqs.QueueEncryption_SQS_MANAGED,

@@ -32,7 +32,7 @@ func (l Lookup) Table() string { return l.text("BOBBIN_TABLE", "") }
 
 // Cloud reads the settings of a function, which the stack sets.
 func (l Lookup) Cloud() (Cloud, error) {
-	shared, err := l.shared()
+	shared, err := l.shared(cloudTurns)
 	bot, botErr := l.bot()
 	c := Cloud{
 		Shared:   shared,

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bobbin-agent/bobbin/shared/inbox"
 	"github.com/bobbin-agent/bobbin/shared/secret"
 )
 
@@ -44,17 +45,40 @@ type Shared struct {
 	ModelURL    string // BOBBIN_MODEL_URL: another address of the provider's protocol
 	TelegramAPI string // BOBBIN_TELEGRAM_API: another Bot API server; "" is Telegram's own
 	Rate        Rate   // BOBBIN_TELEGRAM_RATE
+
+	Telegram inbox.Rules // BOBBIN_TELEGRAM_BUSY, _DEBOUNCE, _SCOPE, _RESET
+	Web      inbox.Rules // BOBBIN_WEB_BUSY, _DEBOUNCE; the page has no reset text, and one session with its owner
+
+	Turns   int // BOBBIN_TURNS: how many turns run at once, over all sessions
+	Steps   int // BOBBIN_STEPS: how many steps a turn may take
+	Repeats int // BOBBIN_REPEATS: how many identical calls in a row end a turn
 }
 
-func (l Lookup) shared() (Shared, error) {
-	rate, err := parseRate(l.text("BOBBIN_TELEGRAM_RATE", ""))
+// Defaults and bounds of Shared; fewer turns run at once on a machine that is somebody's desk.
+const (
+	localTurns, cloudTurns, mostTurns         = 3, 10, 1000
+	defaultSteps, mostSteps                   = 75, 10_000
+	defaultRepeats, leastRepeats, mostRepeats = 5, 2, 1000
+)
+
+// shared reads them; turns is the default of Turns, which depends on where it runs.
+func (l Lookup) shared(turns int) (Shared, error) {
+	rate, rateErr := parseRate(l.text("BOBBIN_TELEGRAM_RATE", ""))
+	telegram, telegramErr := l.telegram()
+	web, webErr := l.taking("BOBBIN_WEB")
+	turns, turnsErr := l.number("BOBBIN_TURNS", turns, 1, mostTurns)
+	steps, stepsErr := l.number("BOBBIN_STEPS", defaultSteps, 1, mostSteps)
+	repeats, repeatsErr := l.number("BOBBIN_REPEATS", defaultRepeats, leastRepeats, mostRepeats)
 	s := Shared{
 		Model:       l.text("BOBBIN_MODEL", ""),
 		ModelURL:    l.text("BOBBIN_MODEL_URL", ""),
 		TelegramAPI: l.text("BOBBIN_TELEGRAM_API", ""),
 		Rate:        rate,
+		Telegram:    telegram, Web: web,
+		Turns: turns, Steps: steps, Repeats: repeats,
 	}
-	return s, errors.Join(err, address("BOBBIN_MODEL_URL", s.ModelURL), address("BOBBIN_TELEGRAM_API", s.TelegramAPI))
+	return s, errors.Join(rateErr, address("BOBBIN_MODEL_URL", s.ModelURL), address("BOBBIN_TELEGRAM_API", s.TelegramAPI),
+		telegramErr, webErr, turnsErr, stepsErr, repeatsErr)
 }
 
 // address doesn't repeat the value, which may hold a password.

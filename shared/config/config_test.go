@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bobbin-agent/bobbin/shared/config"
+	"github.com/bobbin-agent/bobbin/shared/inbox"
 )
 
 // from looks variables up in a map, as Environment does in the process's own.
@@ -56,7 +57,7 @@ func TestLocalReadsEachVariable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := config.Local{Data: absolute(t, "data"), Address: "127.0.0.1:8080", Workers: 64}
+			want := config.Local{Shared: common(3), Data: absolute(t, "data"), Address: "127.0.0.1:8080", Workers: 64}
 			c.change(&want)
 			got, err := from(c.variables).Local()
 			if err != nil {
@@ -69,6 +70,15 @@ func TestLocalReadsEachVariable(t *testing.T) {
 	}
 }
 
+// common is what is shared when nothing is set.
+func common(turns int) config.Shared {
+	return config.Shared{
+		Telegram: inbox.Rules{Busy: inbox.Steer, Scope: inbox.OwnerScope, Reset: "/reset"},
+		Web:      inbox.Rules{Busy: inbox.Steer},
+		Turns:    turns, Steps: 75, Repeats: 5,
+	}
+}
+
 func rate(inAll, perChat float64) func(*config.Local) {
 	return func(l *config.Local) { l.Rate = config.Rate{InAll: inAll, PerChat: perChat} }
 }
@@ -78,6 +88,16 @@ var wrong = map[string][]string{
 	"BOBBIN_MODEL_URL":     {"h:1", "/v1", "ftp://h", "http://", "http://owner:hush@", "http://owner:hush@h:port"},
 	"BOBBIN_TELEGRAM_API":  {"api.telegram.org", "://hush"},
 	"BOBBIN_TELEGRAM_RATE": {"fast", "0", "-1", "30/", "/", "30/1/1", "30/0", "NaN", "Inf", "1e7"},
+
+	"BOBBIN_TELEGRAM_BUSY":     {"drop", "Steer", "refuse!"},
+	"BOBBIN_TELEGRAM_DEBOUNCE": {"1", "-1s", "31s", "soon", "1h", "9999999999h"},
+	"BOBBIN_TELEGRAM_SCOPE":    {"chat", "owner,conversation"},
+	"BOBBIN_TELEGRAM_RESET":    {"/stop", "/re\nset", strings.Repeat("x", 65)},
+	"BOBBIN_WEB_BUSY":          {"wait"},
+	"BOBBIN_WEB_DEBOUNCE":      {"30001ms"},
+	"BOBBIN_TURNS":             {"0", "-1", "1001", "few"},
+	"BOBBIN_STEPS":             {"0", "10001", "1e3"},
+	"BOBBIN_REPEATS":           {"1", "1001"},
 }
 
 func TestAWrongVariableIsNamedWithWhatToPutThere(t *testing.T) {
@@ -130,7 +150,8 @@ func deployed() map[string]string {
 func TestCloudReadsEachVariable(t *testing.T) {
 	t.Parallel()
 	least := config.Cloud{
-		Table: "table", Bucket: "bucket", QueueURL: "https://queue", Secrets: "/p/",
+		Shared: common(10),
+		Table:  "table", Bucket: "bucket", QueueURL: "https://queue", Secrets: "/p/",
 		AWS: config.AWS{Region: "eu-north-1", AccessKey: "id", SecretKey: "key"},
 	}
 	for variable, c := range map[string]struct {
@@ -142,6 +163,8 @@ func TestCloudReadsEachVariable(t *testing.T) {
 		"BOBBIN_MODEL_URL":     {"https://h/v1", func(c *config.Cloud) { c.ModelURL = "https://h/v1" }},
 		"BOBBIN_TELEGRAM_API":  {"https://h", func(c *config.Cloud) { c.TelegramAPI = "https://h" }},
 		"BOBBIN_TELEGRAM_RATE": {"off", func(c *config.Cloud) { c.Rate = config.Rate{InAll: -1, PerChat: -1} }},
+		"BOBBIN_TURNS":         {"1000", func(c *config.Cloud) { c.Turns = 1000 }},
+		"BOBBIN_TELEGRAM_BUSY": {"queue", func(c *config.Cloud) { c.Telegram.Busy = inbox.QueueUp }},
 		"BOBBIN_TELEGRAM_BOT":  {"7123456789", func(c *config.Cloud) { c.Bot = 7123456789 }},
 		"BOBBIN_TABLE":         {" other ", func(c *config.Cloud) { c.Table = "other" }},
 		"AWS_SESSION_TOKEN":    {"session", func(c *config.Cloud) { c.AWS.SessionToken = "session" }},

@@ -44,7 +44,7 @@ func webhookSecret(s string) bool {
 
 // Local reads the settings of the one process.
 func (l Lookup) Local() (Local, error) {
-	shared, err := l.shared()
+	shared, err := l.shared(localTurns)
 	workers, workersErr := l.number("BOBBIN_WORKERS", defaultWorkers, 1, mostWorkers)
 	data, dataErr := filepath.Abs(l.text("BOBBIN_DATA", defaultData))
 	hasToken, hasSecret := l.has(TelegramToken), l.has(TelegramSecret)

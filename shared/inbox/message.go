@@ -24,6 +24,8 @@ type Message struct {
 	Sender string
 	// ExternalID is the channel's ID of the message, to reply to; "" if it has none.
 	ExternalID string
+	// Reply is the channel's ID of the message that this one replies to; "" if none.
+	Reply string
 	// Sent is when it was sent, as the channel says, to the second at least.
 	Sent time.Time
 	// Sequence orders messages of one second within the connection; a channel without one gives microseconds.
@@ -65,6 +67,8 @@ const (
 	Duplicate                    // stored before; nothing new
 	Stranger                     // nobody's: the sender gets one fixed reply in all time, and no turn
 	Paired                       // the code was good; the sender is the owner from now on
+	Refused                      // nothing was stored: the session is busy, or its queue full; the sender has been told
+	Obeyed                       // a command was carried out; the sender has been told
 )
 
 // Receipt is the answer to an accepted or duplicate message.

@@ -2,7 +2,8 @@
 //
 // Inwards: Decode reads an update without ever losing it to one odd field, Receiver says what it means and knocks at the
 // Door, and Webhook and Poll are the two ways by which updates come. Only private chats are served; a text or a caption
-// becomes a turn, an attachment that can't be read yet is answered honestly, the rest is ignored and counted.
+// becomes a turn, the command /stop stops, an attachment that can't be read yet is answered honestly, the rest is ignored
+// and counted.
 //
 // Outwards: Channel has package markup make parts of Markdown and sends them one by one through Client, at the rate
 // that Pace allows, its errors classified for the worker that sends.

@@ -18,13 +18,16 @@ const (
 	Stranger                       // from a person who isn't paired
 	Paired                         // a good pairing code
 	Told                           // answered that such a message can't be read
+	Refused                        // turned away, because its session is busy or has too much waiting; the sender is told
+	Obeyed                         // a command that is carried out
 	Failed                         // the door can't take it, now or ever; it is lost
 )
 
 var outcomeNames = [...]string{
 	Undecodable: "undecodable", OtherKind: "other_kind", Unreadable: "unreadable", OtherChat: "other_chat",
 	NotPerson: "not_person", NoContent: "no_content", Accepted: "accepted",
-	Duplicate: "duplicate", Stranger: "stranger", Paired: "paired", Told: "told", Failed: "failed",
+	Duplicate: "duplicate", Stranger: "stranger", Paired: "paired", Told: "told", Refused: "refused",
+	Obeyed: "obeyed", Failed: "failed",
 }
 
 // String is the outcome's name as a metric has it.
@@ -46,6 +49,10 @@ func outcomeOf(r inbox.Receipt, accepted Outcome) Outcome {
 		return Stranger
 	case inbox.Paired:
 		return Paired
+	case inbox.Refused:
+		return Refused
+	case inbox.Obeyed:
+		return Obeyed
 	}
 	return accepted
 }

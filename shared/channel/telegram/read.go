@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -18,13 +17,9 @@ type reading struct {
 	ignored Outcome // not 0: nothing to do
 	message inbox.Message
 	code    string // not "": Pair
+	stop    bool   // Stop
 	tell    string // not "": Tell
 }
-
-// pairing is "/start CODE" as a person types it or as Telegram sends it for a t.me link.
-var pairing = regexp.MustCompile(`^/start(?:@[A-Za-z0-9_]+)?[ \n]+([A-Za-z0-9_-]+)\s*$`)
-
-const maxCode = 64 // letters of the code in a t.me link
 
 // read says what an update means. It decides alone from what is given.
 func read(u Update, bot int64, now time.Time) reading {
@@ -65,14 +60,12 @@ func envelope(u Update, m object, bot int64, now time.Time) inbox.Message {
 	if date := field[int64](m, "date"); date > 0 {
 		sent = time.Unix(date, 0).UTC()
 	}
-	external := ""
-	if id != 0 {
-		external = strconv.FormatInt(id, 10)
-	}
+	external := messageName(id)
 	return inbox.Message{
 		Update:     updateKey(u.ID, chat, id),
 		Sender:     strconv.FormatInt(field[int64](field[object](m, "from"), "id"), 10),
 		ExternalID: external,
+		Reply:      repliesTo(m, chat),
 		Sent:       sent,
 		Sequence:   u.ID,
 		Route: channel.Route{
@@ -81,6 +74,24 @@ func envelope(u Update, m object, bot int64, now time.Time) inbox.Message {
 			ReplyTo:      external,
 		},
 	}
+}
+
+// messageName is a message's ID in decimal; "" for 0, which is none.
+func messageName(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// repliesTo is the ID of the message of the same chat that this one replies to; "" for none. What is replied to in
+// another chat comes as external_reply, and its ID would mean another message here.
+func repliesTo(m object, chat int64) string {
+	reply := field[object](m, "reply_to_message")
+	if field[int64](field[object](reply, "chat"), "id") != chat {
+		return ""
+	}
+	return messageName(field[int64](reply, "message_id"))
 }
 
 // updateKey names a delivery. The update's ID alone would do, if it did not start anew at random after an idle week: it
@@ -102,8 +113,8 @@ func (in *reading) fill(m object, bot int64) {
 	}
 	if forwarded(m) {
 		in.forward(forwardAuthor(m))
-	} else if code := pairing.FindStringSubmatch(field[string](m, "text")); code != nil && len(code[1]) <= maxCode {
-		in.code = code[1]
+	} else {
+		in.command(field[string](m, "text"))
 	}
 	if attached != "" && m.has("caption") {
 		in.message.Text += "\n\n[" + attached + " came with this message; it can't be read yet]"

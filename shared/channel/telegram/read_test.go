@@ -249,6 +249,91 @@ func TestPairingNeedsACodeInTheSendersOwnWords(t *testing.T) {
 	}
 }
 
+func TestStopIsTheWholeOfTheSendersOwnText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"/stop":                true,
+		"/stop  ":              true,
+		`/stop\n`:              true,
+		"/stop@example_bot":    true,
+		"/stop@example_bot ":   true,
+		"/stop now":            false,
+		"/stop@example_bot no": false,
+		"/stopx":               false,
+		"/Stop":                false,
+		"/stop/":               false,
+		"/stop@":               false,
+		"stop":                 false,
+		"please /stop":         false,
+		`first\n/stop`:         false,
+		`/stop\n/stop`:         false,
+		"/reset":               false,
+		"/start":               false,
+	} {
+		in := mustRead(t, private(`"text":"`+text+`"`))
+		if in.stop != want || in.ignored != 0 || want && in.message.Text != "/stop" {
+			t.Errorf("%q: stop %v with the text %q, want %v", text, in.stop, in.message.Text, want)
+		}
+		if mustRead(t, private(`"forward_date":1,"text":"`+text+`"`)).stop {
+			t.Errorf("forwarded %q stops", text)
+		}
+		if mustRead(t, private(`"photo":[],"caption":"`+text+`"`)).stop {
+			t.Errorf("the caption %q stops", text)
+		}
+		if mustRead(t, private(`"text":"x","quote":{"text":"`+text+`"}`)).stop {
+			t.Errorf("the quote %q stops", text)
+		}
+	}
+}
+
+func TestALoneCommandLosesTheBotsName(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"/reset":                     "/reset",
+		"/reset@example_bot":         "/reset",
+		"/new_day@example_bot ":      "/new_day",
+		"/help@example_bot":          "/help",
+		"/start@example_bot":         "/start",
+		"/reset@example_bot please":  "/reset@example_bot please",
+		"say /reset@example_bot":     "say /reset@example_bot",
+		"someone@example.org":        "someone@example.org",
+		"/etc/hosts@example":         "/etc/hosts@example",
+		"/start@example_bot C0DE":    "/start@example_bot C0DE",
+		"/reset@example_bot@another": "/reset@example_bot@another",
+	} {
+		if got := mustRead(t, private(`"text":"`+text+`"`)).message.Text; got != want {
+			t.Errorf("%q arrives as %q, want %q", text, got, want)
+		}
+		got := mustRead(t, private(`"forward_date":1,"text":"`+text+`"`)).message
+		if got.Text != "[Forwarded a message.]" || got.Quote != "Forwarded from someone:\n"+strings.TrimSpace(text) {
+			t.Errorf("forwarded %q arrives as %q with the quote %q", text, got.Text, got.Quote)
+		}
+	}
+}
+
+func TestAReplyNamesTheMessageOfItsOwnChat(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ fields, want string }{
+		"none":              {`"text":"hi"`, ""},
+		"same chat":         {`"text":"hi","reply_to_message":{"message_id":4,"chat":{"id":42},"text":"q"}`, "4"},
+		"deleted meanwhile": {`"text":"hi","reply_to_message":{"message_id":4,"chat":{"id":42},"date":0}`, "4"},
+		"part is quoted":    {`"text":"hi","quote":{"text":"q"},"reply_to_message":{"message_id":4,"chat":{"id":42}}`, "4"},
+		"with a caption":    {`"caption":"hi","photo":[],"reply_to_message":{"message_id":4,"chat":{"id":42}}`, "4"},
+		"what can't be read": {
+			`"voice":{},"reply_to_message":{"message_id":4,"chat":{"id":42}}`, "4",
+		},
+		"other chat":      {`"text":"hi","reply_to_message":{"message_id":4,"chat":{"id":43},"text":"q"}`, ""},
+		"chat is unknown": {`"text":"hi","reply_to_message":{"message_id":4,"text":"q"}`, ""},
+		"without an ID":   {`"text":"hi","reply_to_message":{"message_id":0,"chat":{"id":42},"text":"q"}`, ""},
+		"odd":             {`"text":"hi","reply_to_message":4`, ""},
+		"from elsewhere":  {`"text":"hi","external_reply":{"message_id":4,"chat":{"id":42}}`, ""},
+	} {
+		if got := mustRead(t, private(c.fields)).message.Reply; got != c.want {
+			t.Errorf("%s: replies to %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestMissingMessageIDAndDateAreBorne(t *testing.T) {
 	t.Parallel()
 	m := mustRead(t, `{"update_id":9,"message":{"message_id":0,"date":0,"chat":{"id":42,"type":"private"},"from":{"id":42},"text":"x"}}`).message
@@ -327,6 +412,11 @@ func (d *door) Tell(_ context.Context, _ time.Time, m inbox.Message, text string
 	return d.receipt, d.err
 }
 
+func (d *door) Stop(_ context.Context, _ time.Time, m inbox.Message) (inbox.Receipt, error) {
+	d.calls = append(d.calls, "stop "+m.Update)
+	return d.receipt, d.err
+}
+
 func TestReceiverKnocksOnceAndCountsOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -335,10 +425,15 @@ func TestReceiverKnocksOnceAndCountsOnce(t *testing.T) {
 		call    string
 		want    Outcome
 	}{
-		"accepted":  {`"text":"hi"`, inbox.Accepted, "accept hi", Accepted},
-		"duplicate": {`"text":"hi"`, inbox.Duplicate, "accept hi", Duplicate},
-		"stranger":  {`"text":"hi"`, inbox.Stranger, "accept hi", Stranger},
-		"paired":    {`"text":"/start C0DE"`, inbox.Paired, "pair C0DE", Paired},
+		"accepted":            {`"text":"hi"`, inbox.Accepted, "accept hi", Accepted},
+		"duplicate":           {`"text":"hi"`, inbox.Duplicate, "accept hi", Duplicate},
+		"stranger":            {`"text":"hi"`, inbox.Stranger, "accept hi", Stranger},
+		"paired":              {`"text":"/start C0DE"`, inbox.Paired, "pair C0DE", Paired},
+		"refused":             {`"text":"hi"`, inbox.Refused, "accept hi", Refused},
+		"reset":               {`"text":"/reset@example_bot"`, inbox.Obeyed, "accept /reset", Obeyed},
+		"stopped":             {`"text":"/stop"`, inbox.Obeyed, "stop 7/42/5", Obeyed},
+		"stopped before":      {`"text":"/stop"`, inbox.Duplicate, "stop 7/42/5", Duplicate},
+		"stranger can't stop": {`"text":"/stop"`, inbox.Stranger, "stop 7/42/5", Stranger},
 		"told": {
 			`"voice":{}`, inbox.Accepted,
 			"tell [a voice note]: I can't read a voice note yet. Please tell me in words what it is about.", Told,
@@ -369,10 +464,10 @@ func TestReceiverKnocksOnceAndCountsOnce(t *testing.T) {
 func TestEveryOutcomeHasItsName(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for o := Undecodable; o <= Told; o++ {
+	for o := Undecodable; o <= Failed; o++ {
 		names[o.String()] = true
 	}
-	if len(names) != int(Told) || names["invalid"] || Outcome(0).String() != "invalid" || Outcome(200).String() != "invalid" {
+	if len(names) != int(Failed) || names["invalid"] || Outcome(0).String() != "invalid" || Outcome(200).String() != "invalid" {
 		t.Errorf("names: %v", names)
 	}
 }

@@ -16,6 +16,9 @@ type Door interface {
 	Pair(ctx context.Context, now time.Time, m inbox.Message, code string) (inbox.Receipt, error)
 	// Tell answers an owner with a fixed text, without a turn, and handles a stranger's message like Accept.
 	Tell(ctx context.Context, now time.Time, m inbox.Message, text string) (inbox.Receipt, error)
+	// Stop ends all that the sender's thread works on and cancels what waits, as of inbox.Message.Sent, and handles a
+	// stranger's message like Accept.
+	Stop(ctx context.Context, now time.Time, m inbox.Message) (inbox.Receipt, error)
 }
 
 // Receiver takes updates to the door. It holds nothing that changes.
@@ -43,6 +46,9 @@ func (r Receiver) knock(ctx context.Context, now time.Time, in reading) (Outcome
 	case in.code != "":
 		receipt, err := r.Door.Pair(ctx, now, in.message, in.code)
 		return outcomeOf(receipt, Accepted), err
+	case in.stop:
+		receipt, err := r.Door.Stop(ctx, now, in.message)
+		return outcomeOf(receipt, Obeyed), err
 	case in.tell != "":
 		receipt, err := r.Door.Tell(ctx, now, in.message, in.tell)
 		return outcomeOf(receipt, Told), err

@@ -85,6 +85,10 @@ func (idle) Tell(context.Context, time.Time, inbox.Message, string) (inbox.Recei
 	return inbox.Receipt{Outcome: inbox.Accepted}, nil
 }
 
+func (idle) Stop(context.Context, time.Time, inbox.Message) (inbox.Receipt, error) {
+	return inbox.Receipt{Outcome: inbox.Obeyed}, nil
+}
+
 // BenchmarkWebhook is the webhook's own work, with a door that costs nothing. It has to stay below 1 ms.
 func BenchmarkWebhook(b *testing.B) {
 	hook := Webhook{Secret: hookSecret, Receiver: Receiver{Bot: bot, Door: idle{}}}

@@ -11,7 +11,7 @@ import (
 // Help is what the model answers to "help": its instructions, and how to set a real model.
 const Help = `I am Bobbin's scripted model, not a language model. I remember what you write and obey a few commands.
 
-**To talk:** ` + "`recall`" + ` lists what you said. Tell me “my name is Ada” or “my favourite colour is blue”, and ask “what is my name?” later. “Remember the milk” works too.
+**To talk:** ` + "`recall`" + ` lists what you said. Tell me “my name is Ada” or “my favourite colour is blue”, and ask “what is my name?” later. “Remember the milk” works too. In Telegram ` + "`/stop`" + ` stops what I am doing, and ` + "`/reset`" + ` starts afresh.
 
 **To try things**, one a line:
 
