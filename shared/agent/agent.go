@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,68 +15,40 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/live"
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/prompt"
-	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/tool"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
-// maxSteps bounds the model requests of one turn.
-const maxSteps = 75
+// stepShare is how much of the time that a worker had for a turn at first a step may need. With less left, the turn is
+// handed over.
+const stepShare = 0.4
 
 // Agent runs turns. It is safe for concurrent use.
 type Agent struct {
-	Model model.Model
-	Tools []tool.Tool
-	Blobs blob.Blob
+	Model  model.Model
+	Tools  []tool.Tool
+	Blobs  blob.Blob
+	Limits Limits
+	Alive  *tool.Lingering // counts the tools that run, if set
 	// Show, if set, is told what a running turn writes, as it does.
 	Show func(turn.Turn, live.Event)
+	// Posted, if set, is called when a turn that goes on has written to its owner what has to be sent.
+	Posted func(context.Context, turn.Turn)
 }
 
 // Work runs the turn up to its end and returns how it ends, for the caller to record. An error means that there is
-// nothing to record: the turn is not ours any more, or the stores did not answer.
+// nothing to record: the turn is not ours any more, the stores did not answer, or, with turn.ErrHandover, the time that
+// the context leaves is too short for another step.
 func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
-	if err := a.open(ctx, run); err != nil {
+	w := &work{Agent: a, run: run, guard: tool.Guard{Tools: a.Tools, Turn: run.Turn().ID, Alive: a.Alive}}
+	if deadline, ok := ctx.Deadline(); ok {
+		w.step = time.Duration(float64(time.Until(deadline)) * stepShare)
+	}
+	if err := w.open(ctx); err != nil {
 		return turn.Ending{}, err
 	}
-	guard := tool.Guard{Tools: a.Tools, Turn: run.Turn().ID}
-	for step := range maxSteps {
-		answer, err := a.ask(ctx, run)
-		if err != nil {
-			return failed(ctx, err)
-		}
-		calls := requested(answer)
-		if cutOff(answer) {
-			add(run, transcript.Results, notStarted(calls))
-			calls = nil
-		}
-		if len(calls) == 0 {
-			return turn.Ending{Status: turn.Succeeded, Text: reply(answer), From: thread.Agent}, nil
-		}
-		// A crash here leaves calls that never began; they count as interrupted.
-		if err := run.Checkpoint(ctx, time.Now()); err != nil {
-			return turn.Ending{}, err
-		}
-		results, err := guard.Run(ctx, step, calls)
-		// A crash here leaves calls whose effects are unknown: the next turn is told so and nothing is done again.
-		if err != nil {
-			return failed(ctx, err)
-		}
-		entry := transcript.Entry{Kind: transcript.Results, Turn: run.Turn().ID, Blocks: blocks(results)}
-		if step == maxSteps-1 {
-			run.Log().Append(entry) // which the end saves; no request follows that could answer what would be taken now
-			break
-		}
-		taken, err := run.Steer(ctx, time.Now(), entry, prompt.Said)
-		a.took(taken)
-		if err != nil {
-			return turn.Ending{}, err
-		}
-	}
-	return turn.Ending{
-		Status: turn.Failed, From: thread.Notice, Error: fmt.Sprintf("stopped after %d steps", maxSteps),
-		Text: fmt.Sprintf("I stopped after %d steps without coming to an end. Say “continue” and I will go on.", maxSteps),
-	}, nil
+	return w.steps(ctx)
 }
 
 // took shows whoever looks that messages do not wait any more.
@@ -92,37 +63,6 @@ func (a *Agent) took(taken []turn.Entry) {
 	}
 }
 
-// open reads the transcript and adds what is new: missing results, how the last turn failed, what the owner said.
-func (a *Agent) open(ctx context.Context, run *turn.Run) error {
-	damaged := false
-	err := run.Open(ctx, a.Blobs)
-	if errors.Is(err, transcript.ErrCorrupt) {
-		damaged = true
-		err = run.Restart(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	log := run.Log()
-	if damaged {
-		add(run, transcript.Note, []model.Block{{Text: prompt.Restarted}})
-	}
-	add(run, transcript.Results, transcript.Orphans(log.Entries()))
-	for _, f := range run.Previous() {
-		unheard, err := a.unheard(ctx, run, f)
-		if err != nil {
-			return err
-		}
-		if unheard != "" {
-			said := []model.Block{{Text: unheard}}
-			log.Append(transcript.Entry{Kind: transcript.Owner, Turn: f.Turn, Blocks: said})
-		}
-		add(run, transcript.Note, prompt.Failed(*f))
-	}
-	add(run, transcript.Owner, prompt.Said(run.Input()))
-	return nil
-}
-
 // add appends to the transcript, for the running turn, what is not empty.
 func add(run *turn.Run, kind transcript.Kind, b []model.Block) {
 	if len(b) > 0 {
@@ -130,33 +70,19 @@ func add(run *turn.Run, kind transcript.Kind, b []model.Block) {
 	}
 }
 
-// unheard is the owner's message that a failed turn should have answered, if the transcript does not have it.
-func (a *Agent) unheard(ctx context.Context, run *turn.Run, f *turn.Failure) (string, error) {
-	entries := run.Log().Entries()
-	for _, e := range slices.Backward(entries) {
-		if e.Turn == f.Turn && e.Kind == transcript.Owner {
-			return "", nil
-		}
-	}
-	if f.Message == "" {
-		return "", nil
-	}
-	return run.Recall(ctx, f)
-}
-
 // ask makes one model request and adds its answer to the transcript.
-func (a *Agent) ask(ctx context.Context, run *turn.Run) (model.Response, error) {
-	t := run.Turn()
-	answer, err := a.Model.Stream(ctx, model.Request{
+func (w *work) ask(ctx context.Context) (model.Response, error) {
+	answer, err := w.Model.Stream(ctx, model.Request{
 		System:   prompt.System,
-		Messages: transcript.Messages(run.Log().Entries()),
-		Tools:    tool.Describe(a.Tools),
-	}, a.shower(t))
+		Messages: transcript.Messages(w.run.Log().Entries()),
+		Tools:    tool.Describe(w.Tools),
+	}, w.shower(w.run.Turn()))
 	if err != nil {
 		return model.Response{}, err
 	}
-	run.Count(answer.Usage)
-	add(run, transcript.Assistant, answer.Blocks)
+	w.moved = true
+	w.run.Count(answer.Usage)
+	add(w.run, transcript.Assistant, answer.Blocks)
 	return answer, nil
 }
 
@@ -214,13 +140,7 @@ const maxReply = 64 << 10
 
 // reply is the text of a final answer.
 func reply(r model.Response) string {
-	var parts []string
-	for _, b := range r.Blocks {
-		if strings.TrimSpace(b.Text) != "" {
-			parts = append(parts, b.Text)
-		}
-	}
-	out := strings.Join(parts, "\n\n")
+	out := words(r)
 	if len(out) > maxReply {
 		return strings.ToValidUTF8(out[:maxReply], "") + "\n\n_(The answer was longer than I can send. Say “continue” for more.)_"
 	}

@@ -16,11 +16,16 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/wake"
 )
 
+// fullReply is what the sender of one message too many is told.
+var fullReply = fmt.Sprintf("%d messages of yours are waiting already, and I have not taken this one. "+
+	"Please send it again when some are done, or send /stop to clear them.", turn.MaxQueued)
+
 // What those are told who get an answer without a turn.
 const (
 	strangerReply = "This agent is private. If it is yours, send /start followed by your pairing code."
 	pairedReply   = "Paired. From now on this chat is yours: write to me whenever you like."
 	badCodeReply  = "That pairing code is not valid any more. You are paired already, so you need none here."
+	busyReply     = "Still working on your previous message — please wait."
 	// otherOwnerReply is for whoever sends a good code from a chat that is someone else's.
 	otherOwnerReply = "This chat is paired already, with another owner than that code is for. It stays as it is, and the " +
 		"code can still be used in another chat."
@@ -100,21 +105,42 @@ func (b *Inbox) Tell(ctx context.Context, now time.Time, m Message, text string)
 }
 
 func (b *Inbox) tell(ctx context.Context, now time.Time, m Message, said, text string) (Receipt, error) {
-	outcome, err := b.write(ctx, now, m, 1, func(p place) []table.Op {
-		ops := append([]table.Op{seenOp(m, "", now)}, notice(m, p.head.ID, text, now.Add(time.Millisecond))...)
-		if said != "" {
-			ops = append(ops, ownerMessage(m, turn.Turn{}, now).Put(p.head.ID, table.Absent()))
-		}
-		return ops
+	r, _, err := b.write(ctx, now, m, func(p place) (draft, error) {
+		return told(m, p, said, text, now), nil
 	})
 	switch {
 	case err != nil:
 		return Receipt{}, fmt.Errorf("answering without a turn: %w", err)
-	case outcome == Stranger:
+	case r.Outcome == Stranger:
 		return b.greet(ctx, now, m)
 	}
 	b.deliver(ctx, m) // a duplicate's too: the one before it may have died before it asked
-	return Receipt{Outcome: outcome}, nil
+	return r, nil
+}
+
+// told drafts a fixed reply, with what the owner said unless that is "".
+func told(m Message, p place, said, text string, now time.Time) draft {
+	ops := append([]table.Op{seenOp(m, "", now)}, notice(m, p.head.ID, text, now.Add(time.Millisecond))...)
+	if said != "" {
+		ops = append(ops, ownerMessage(m, turn.Turn{}, now).Put(p.head.ID, table.Absent()))
+	}
+	return draft{ops: ops, once: 1}
+}
+
+// refuse tells the sender why the message was not taken. Where storing is delivering, the receipt does.
+func (b *Inbox) refuse(ctx context.Context, now time.Time, m Message, why string) (Receipt, error) {
+	if m.Route.Stored() {
+		t, _, err := b.desk().Find(ctx, turnID(m))
+		if t != nil {
+			return Receipt{Outcome: Duplicate, Turn: t.ID}, err
+		}
+		return Receipt{Outcome: Refused, Told: why}, err
+	}
+	r, err := b.tell(ctx, now, m, "", why)
+	if r.Outcome == Accepted {
+		r = Receipt{Outcome: Refused, Told: why}
+	}
+	return r, err
 }
 
 // notice lists the operations of a fixed reply to the message.

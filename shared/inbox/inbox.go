@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,8 +46,12 @@ type Inbox struct {
 	Queue queue.Sender
 	Book  *owner.Book
 	IDs   *id.Source
+	// Rules, if set, says how a connection's messages are taken.
+	Rules func(connection string) Rules
 	// Stored, if set, is called after a message has become durable, for pages that are open.
 	Stored func(thread.Message, id.Thread, id.Turn)
+	// Ended, if set, is called after turns have been cancelled.
+	Ended func(id.Thread, ...id.Turn)
 
 	strangers greetings
 
@@ -64,69 +70,168 @@ type seen struct {
 }
 
 // Accept stores the message as a queued turn and wakes its session. When it returns nil, that is durable. A message of
-// nobody's is answered as greet says.
+// nobody's is answered as greet says; a text that resets the conversation's session, a plain yes or no to what is to be
+// confirmed, and what comes while nothing more is taken, make no turn of their own kind.
 func (b *Inbox) Accept(ctx context.Context, now time.Time, m Message) (Receipt, error) {
 	if len(m.Text) > MaxTextBytes {
 		return Receipt{}, fmt.Errorf("accepting a message of %d bytes: at most %d are taken", len(m.Text), MaxTextBytes)
 	}
 	m = m.storable()
-	var e turn.Entry
-	var said thread.Message
-	outcome, err := b.write(ctx, now, m, 2, func(p place) []table.Op {
-		e = entry(m, p, now)
-		said = ownerMessage(m, e.Turn, now)
-		return accept(m, e, said)
-	})
-	switch {
-	case err != nil:
-		return Receipt{}, fmt.Errorf("accepting a message: %w", err)
-	case outcome == Stranger:
-		return b.greet(ctx, now, m)
-	case outcome == Accepted:
-		b.stored(said, e.Turn)
+	rules := b.rules(m.Route.Connection)
+	if rules.Reset != "" && strings.TrimSpace(m.Text) == rules.Reset && m.Quote == "" {
+		return b.reset(ctx, now, m, rules)
 	}
-	// A crash here leaves the due mark: the reaper wakes the session.
-	b.wake(ctx, e)
-	return Receipt{outcome, e.Turn.ID}, nil
+	return b.enqueue(ctx, now, m, "accepting a message", func(p place) (draft, error) {
+		to, err := b.address(ctx, m, p, rules)
+		if err != nil {
+			return draft{}, err
+		}
+		if to.confirms != nil {
+			return answer(m, p, *to.confirms, to.yes, now), nil
+		}
+		return b.message(ctx, m, p, to.session, rules, now)
+	})
 }
 
-// write commits what list makes of the message's place, on condition that its sender is still that owner's and the
-// thread still takes messages; if not, it looks again. The first once of the operations are what tell a duplicate. It
-// returns Accepted, Duplicate, or Stranger when the message is nobody's and nothing was written.
-func (b *Inbox) write(ctx context.Context, now time.Time, m Message, once int, list func(place) []table.Op) (Outcome, error) {
+func (b *Inbox) rules(connection string) Rules {
+	if b.Rules == nil {
+		return Rules{}
+	}
+	return b.Rules(connection)
+}
+
+// desk reads what is queued and what runs.
+func (b *Inbox) desk() *turn.Desk { return &turn.Desk{Table: b.Table, IDs: b.IDs} }
+
+// draft is what is to be written of a message whose place is known.
+type draft struct {
+	// ops are written if the sender is still that owner's and the thread takes messages as it did.
+	ops []table.Op
+	// once is how many of the first tell a duplicate.
+	once int
+	// head, if set, is the operation on the thread's head, in place of the check that it has not changed.
+	head *table.Op
+	// limits come last. The first that fails has its refusal told.
+	limits   []table.Op
+	refusals []string
+	// told or refused, if set, is all there is to do: nothing is written.
+	told, refused string
+
+	entry turn.Entry     // with a turn
+	said  thread.Message // the owner's, as stored
+}
+
+// list is all operations of the draft, and how many stand before the limits.
+func (d draft) list(p place, m Message) ([]table.Op, int) {
+	head := p.head.Unchanged()
+	if d.head != nil {
+		head = *d.head
+	}
+	ops := slices.Concat(d.ops, []table.Op{head, p.who.Unchanged(m.Route.Connection, m.Sender)})
+	return append(ops, d.limits...), len(ops)
+}
+
+// enqueue writes a turn and wakes its session.
+func (b *Inbox) enqueue(ctx context.Context, now time.Time, m Message, doing string, make func(place) (draft, error)) (Receipt, error) {
+	r, d, err := b.write(ctx, now, m, make)
+	switch {
+	case err != nil:
+		return Receipt{}, fmt.Errorf("%s: %w", doing, err)
+	case r.Outcome == Stranger:
+		return b.greet(ctx, now, m)
+	case r.Outcome == Refused:
+		return b.refuse(ctx, now, m, r.Told)
+	case r.Outcome == Obeyed:
+		return r, nil
+	case r.Outcome == Accepted:
+		b.stored(d.said, d.entry.Turn)
+	}
+	r.Turn = d.entry.Turn.ID
+	// A crash here leaves the due mark: the reaper wakes the session.
+	b.wake(ctx, d.entry)
+	return r, nil
+}
+
+// write commits what draft makes of the message's place, on condition that its sender is still that owner's and the
+// thread is as it was; if not, it looks again. The outcome is Accepted, Duplicate, Refused with what is to be told,
+// Obeyed if there was nothing to write, or Stranger when the message is nobody's and nothing was written.
+func (b *Inbox) write(ctx context.Context, now time.Time, m Message, make func(place) (draft, error)) (Receipt, draft, error) {
 	for range attempts {
 		p, err := b.locate(ctx, m)
 		if err != nil {
-			return 0, err
+			return Receipt{}, draft{}, err
 		}
 		if p == nil {
-			return Stranger, nil
+			return Receipt{Outcome: Stranger}, draft{}, nil
 		}
-		ops := append(list(*p), p.head.Unchanged(), p.who.Unchanged(m.Route.Connection, m.Sender))
+		d, err := make(*p)
+		switch {
+		case err != nil:
+			return Receipt{}, draft{}, err
+		case d.refused != "":
+			return Receipt{Outcome: Refused, Told: d.refused}, d, nil
+		case d.told != "":
+			return Receipt{Outcome: Obeyed, Told: d.told}, d, nil
+		}
+		ops, limits := d.list(*p, m)
 		failed, err := table.Try(ctx, b.Table, table.Write{ID: b.IDs.New(now), Ops: ops})
 		switch {
 		case err != nil:
-			return 0, err
+			return Receipt{}, draft{}, err
 		case failed == nil:
-			return Accepted, nil
-		case failed.Failed[0].Index < once:
-			return Duplicate, nil
+			return Receipt{Outcome: Accepted}, d, nil
+		}
+		switch first := failed.Failed[0].Index; {
+		case first < d.once:
+			return Receipt{Outcome: Duplicate}, d, nil
+		case first >= limits:
+			return Receipt{Outcome: Refused, Told: d.refusals[first-limits]}, d, nil
 		}
 		b.forget(m)
 	}
-	return 0, fault.As(fault.Retry, ErrStale)
+	return Receipt{}, draft{}, fault.As(fault.Retry, ErrStale)
 }
 
-// accept lists the operations of accepting. The first two are what tell a duplicate: the delivery, and its turn should
-// nobody remember the delivery any more.
-func accept(m Message, e turn.Entry, said thread.Message) []table.Op {
-	return []table.Op{
-		seenOp(m, e.Turn.ID, e.Turn.Created),
-		e.Turn.Put(table.Absent()),
-		e.Put(),
-		said.Put(e.Turn.Thread, table.Absent()),
-		e.Mark().Put(),
+// message drafts the queued turn of a message. What tells a duplicate is the delivery, and its turn should nobody
+// remember the delivery any more.
+func (b *Inbox) message(ctx context.Context, m Message, p place, session id.Session, rules Rules, now time.Time) (draft, error) {
+	e := entry(m, p, session, now)
+	e.Turn.Apart = rules.Busy == QueueUp || rules.Busy == Refuse
+	if rules.Debounce > 0 {
+		e.Ready = now.Add(rules.Debounce)
+		e.WakeAt = e.Ready.Add(firstWake)
 	}
+	e.Turn.Sole = rules.Busy == Refuse
+	d := drafted(m, e, now)
+	if !e.Turn.Sole {
+		return d, nil
+	}
+	d.limits = append(d.limits, table.Put(turn.SoleKey(session), table.Encode(seen{e.Turn.ID}), table.Absent()))
+	d.refusals = append(d.refusals, busyReply)
+	busy, err := b.busy(ctx, session)
+	if busy {
+		d.refused = busyReply
+	}
+	return d, err
+}
+
+// busy reports whether a session has anything to do.
+func (b *Inbox) busy(ctx context.Context, session id.Session) (bool, error) {
+	next, err := b.desk().Next(ctx, session)
+	if err != nil || next != nil {
+		return next != nil, err
+	}
+	return b.desk().Runs(ctx, session)
+}
+
+// drafted is the draft of a queued turn: the queue's depth is its limit.
+func drafted(m Message, e turn.Entry, now time.Time) draft {
+	d := draft{entry: e, said: ownerMessage(m, e.Turn, now), once: 2}
+	queue := e.Enqueue()
+	last := len(queue) - 1
+	d.ops = slices.Concat([]table.Op{seenOp(m, e.Turn.ID, e.Turn.Created)}, queue[:last], []table.Op{d.said.Put(e.Turn.Thread, table.Absent())})
+	d.limits, d.refusals = queue[last:], []string{fullReply}
+	return d
 }
 
 func seenOp(m Message, t id.Turn, now time.Time) table.Op {
@@ -136,23 +241,24 @@ func seenOp(m Message, t id.Turn, now time.Time) table.Op {
 
 // entry is the queued turn that a message becomes. Its ID comes from the delivery, so that delivering again is harmless
 // even when nobody remembers the delivery any more.
-func entry(m Message, p place, now time.Time) turn.Entry {
+func entry(m Message, p place, session id.Session, now time.Time) turn.Entry {
 	t := turn.Turn{
-		ID:      id.Turn(id.From("turn", m.Route.Connection, m.Update)),
-		Owner:   p.who.Owner,
-		Thread:  p.head.ID,
-		Session: id.Session(p.head.ID), // the chat's
-		Source:  turn.User,
-		Status:  turn.Queued,
-		Route:   m.Route,
-		Created: now,
+		ID:         turnID(m),
+		Owner:      p.who.Owner,
+		Thread:     p.head.ID,
+		Session:    session,
+		Source:     turn.User,
+		Status:     turn.Queued,
+		Route:      m.Route,
+		Created:    now,
+		Order:      turn.Order(m.Sent, m.Sequence, 0),
+		Generation: p.head.Generation,
 	}
 	t.Message = ownerMessage(m, t, now).Key(t.Thread).Sort
-	return turn.Entry{
-		Turn: t, Text: m.Text, Quote: m.Quote, Order: turn.Order(m.Sent, m.Sequence, 0), Generation: p.head.Generation,
-		WakeAt: now.Add(firstWake),
-	}
+	return turn.Entry{Turn: t, Text: m.Text, Quote: m.Quote, WakeAt: now.Add(firstWake)}
 }
+
+func turnID(m Message) id.Turn { return id.Turn(id.From("turn", m.Route.Connection, m.Update)) }
 
 func ownerMessage(m Message, t turn.Turn, now time.Time) thread.Message {
 	said := thread.Message{

@@ -75,4 +75,5 @@ const (
 type Receipt struct {
 	Outcome Outcome
 	Turn    id.Turn // with Accepted and Duplicate, if the message made a turn
+	Told    string  // what the sender is told of it; "" for nothing
 }

@@ -14,6 +14,7 @@
 package outbox
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -53,6 +54,17 @@ type Ref struct {
 	Thread  id.Thread  `json:"thread"`
 	Session id.Session `json:"session"`
 	Turn    id.Turn    `json:"turn"`
+}
+
+// Answered reads what a reply to the message with the channel's ID belongs to; nil if that is not known, or not any more.
+func Answered(ctx context.Context, t table.Table, to channel.Route, external string) (*Ref, error) {
+	item, err := t.Get(ctx, refKey(to.Key(), external))
+	if err != nil || item == nil {
+		return nil, err
+	}
+	var r Ref
+	_, err = table.Decode(item, &r)
+	return &r, err
 }
 
 // rowsPrefix begins the sort keys of rows.

@@ -170,6 +170,21 @@ func (b *Book) ActiveThread(ctx context.Context, owner id.Owner) (id.Thread, err
 	return a.Thread, err
 }
 
+// Begin lists the operations that give the owner a new active thread in place of the present one.
+func (b *Book) Begin(ctx context.Context, owner id.Owner, next id.Thread) ([]table.Op, error) {
+	item, err := b.Table.Get(ctx, ownerKey(owner, "thread"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the thread of owner %s: %w", owner, err)
+	}
+	if item == nil {
+		return nil, fmt.Errorf("reading the thread of owner %s: %w", owner, thread.ErrNotFound)
+	}
+	return []table.Op{
+		table.Put(ownerKey(owner, "thread"), table.Encode(activeThread{next}), table.At(item.Revision)),
+		thread.Head{ID: next, Owner: owner, Status: thread.Active}.Put(),
+	}, nil
+}
+
 // Identify reads whose an identity is; nil if it is nobody's.
 func (b *Book) Identify(ctx context.Context, connection, external string) (*Identity, error) {
 	item, err := b.Table.Get(ctx, IdentityKey(connection, external))

@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/tool"
 	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // System is what a model is told once, before everything else.
@@ -34,6 +36,9 @@ func Said(e turn.Entry) []model.Block {
 
 // Failed is what the model is told about the session's last turn when it failed.
 func Failed(f turn.Failure) []model.Block {
+	if f.Stopped {
+		return []model.Block{{Text: Stopped}}
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Your previous turn failed: %s.", strings.TrimRight(f.Error, "."))
 	if f.Interrupted {
@@ -41,6 +46,24 @@ func Failed(f turn.Failure) []model.Block {
 	}
 	b.WriteString("]")
 	return []model.Block{{Text: b.String()}}
+}
+
+// Stopped is what the model is told about a turn that its owner stopped.
+const Stopped = "[The owner stopped your previous turn. What it had begun may have been done outside. Do not go on with it " +
+	"unless you are asked to.]"
+
+// Confirmed is what the model is told of an action that the owner has confirmed, once it has been made.
+func Confirmed(a wait.Action, r tool.Result) []model.Block {
+	how := "It has been done; its result is:"
+	if r.Failed {
+		how = "It was tried and failed:"
+	}
+	return []model.Block{{Text: fmt.Sprintf("[The owner confirmed %s %s. %s]", a.Tool, a.Arguments, how)}, {Text: text(r.Text)}}
+}
+
+// Declined is what the model is told of an action that the owner has not agreed to.
+func Declined(a wait.Action) []model.Block {
+	return []model.Block{{Text: fmt.Sprintf("[The owner declined %s %s. It has not been done.]", a.Tool, a.Arguments)}}
 }
 
 // Restarted is what the model is told when the saved transcript could not be read.

@@ -44,6 +44,8 @@ type Reaper struct {
 	Desk  *turn.Desk
 	// Buried, if set, is called with each turn that was ended because its worker had died.
 	Buried func(context.Context, turn.Turn)
+	// Stopped, if set, is called with the turns that a stop has ended which the reaper had to go on with.
+	Stopped func(id.Thread, ...id.Turn)
 }
 
 // Report counts what a sweep did.
@@ -51,6 +53,7 @@ type Report struct {
 	Woken   int // sessions asked to run
 	Sent    int // conversations asked to be sent
 	Buried  int // turns of dead workers ended
+	Stopped int // stops carried out to their end
 	Dropped int // marks of what had been settled
 	Failed  int // marks that could not be handled this time
 	Running int // leases being watched
@@ -94,13 +97,25 @@ func (r *Reaper) Sweep(ctx context.Context, until time.Time) (Report, error) {
 			return err
 		})
 	}
+	group.Go(func() error { return r.feed(ctx, until) })
 	return total, group.Wait()
+}
+
+// feed wakes the sessions that wait for a permit and may have one now.
+func (r *Reaper) feed(ctx context.Context, now time.Time) error {
+	starved, err := r.Desk.Starved(ctx)
+	for _, w := range starved {
+		cause := string(w.Turn) + "#free#" + strconv.FormatInt(now.UnixMilli(), 36)
+		err = errors.Join(err, r.Queue.Send(ctx, wake.Session(w.Session, w.Thread).Rescue(cause)))
+	}
+	return err
 }
 
 func (t *Report) add(r Report) {
 	t.Woken += r.Woken
 	t.Sent += r.Sent
 	t.Buried += r.Buried
+	t.Stopped += r.Stopped
 	t.Dropped += r.Dropped
 	t.Failed += r.Failed
 	t.Running += r.Running
@@ -112,8 +127,9 @@ func (t *Report) ahead(m due.Mark) {
 	switch m.Kind {
 	case due.Lease:
 		t.Running++
-	case due.Wake, due.Send:
+	case due.Wake, due.Send, due.Stop:
 		t.Waiting++
+	case due.Expire, due.Rest: // these are for days to come
 	}
 }
 
@@ -143,6 +159,12 @@ func (r *Reaper) act(ctx context.Context, m due.Mark, report *Report) error {
 		return r.send(ctx, m, report)
 	case due.Lease:
 		return r.lease(ctx, m, report)
+	case due.Stop:
+		return r.stop(ctx, m, report)
+	case due.Expire:
+		return r.expire(ctx, m, report)
+	case due.Rest:
+		return r.rest(ctx, m, report)
 	}
 	return nil // a newer release's: it stays for that one
 }
@@ -192,9 +214,14 @@ func (r *Reaper) lease(ctx context.Context, m due.Mark, report *Report) error {
 		return r.drop(ctx, m, report)
 	}
 	now := time.Now()
-	if turn.Decide(view, now) == turn.Busy {
+	switch turn.Decide(view, now) { //nolint:exhaustive // of a running turn there are these
+	case turn.Busy:
 		report.Running++
 		return r.move(ctx, m, now.Add(view.Remaining(now)+time.Second))
+	case turn.Continue: // the wake-up of the handover was lost, or nobody was free
+		report.Woken++
+		cause := m.Subject + "#r" + strconv.Itoa(m.Attempt)
+		return errors.Join(r.Queue.Send(ctx, wake.Session(m.Session, m.Thread).Rescue(cause)), r.move(ctx, m, now.Add(distance(m.Attempt))))
 	}
 	dead, err := r.Desk.Bury(ctx, m.Session, view, now)
 	if errors.Is(err, turn.ErrRaced) {

@@ -11,6 +11,9 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
+// watchEvery is how often a worker looks whether its turn has been stopped.
+const watchEvery = time.Second
+
 // keepAlive gives the worker's signs of life, lease first, then the wake-up, until rest or stop. The context it returns
 // ends when the turn is not ours any more, when no sign could be given for so long that others take the worker for dead,
 // or at stop. rest and stop return when the last sign has been given; both may be called again.
@@ -18,11 +21,13 @@ func (r *Runner) keepAlive(ctx context.Context, d queue.Delivery, run *turn.Run)
 	working, end := context.WithCancelCause(ctx)
 	beating, halt := context.WithCancel(working)
 	var done sync.WaitGroup
-	done.Go(func() {
-		if err := beat(beating, d, run); err != nil {
-			end(err)
-		}
-	})
+	for _, sign := range []func(context.Context, queue.Delivery, *turn.Run) error{beat, watch} {
+		done.Go(func() {
+			if err := sign(beating, d, run); err != nil {
+				end(err)
+			}
+		})
+	}
 	rest = func() {
 		halt()
 		done.Wait()
@@ -64,6 +69,23 @@ func beat(ctx context.Context, d queue.Delivery, run *turn.Run) error {
 			lapse.Reset(time.Until(run.Until()))
 			// If this fails, the wake-up comes again and finds the lease alive.
 			_ = d.Lease.Extend(ctx, visibility)
+		}
+	}
+}
+
+// watch returns an error when the turn is not ours any more. What it can't find out, the next write of the turn does.
+func watch(ctx context.Context, _ queue.Delivery, run *turn.Run) error {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		mine, err := run.Mine(ctx)
+		if err == nil && !mine && ctx.Err() == nil {
+			return fmt.Errorf("%w: it was stopped, or taken for dead", turn.ErrFenced)
 		}
 	}
 }

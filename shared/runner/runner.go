@@ -46,7 +46,8 @@ var errUndelivered = errors.New("the conversation's page says why")
 
 // Agent runs a claimed turn up to its end.
 type Agent interface {
-	// Work returns how the turn ends. An error means that there is nothing to record.
+	// Work returns how the turn ends. An error means that there is nothing to record; turn.ErrHandover, that the turn is
+	// to be handed over.
 	Work(ctx context.Context, run *turn.Run) (turn.Ending, error)
 }
 
@@ -108,9 +109,16 @@ func (r *Runner) claim(ctx context.Context, d queue.Delivery, up wake.Up, shorte
 			err = r.bury(ctx, up, view, now)
 		case turn.Strike:
 			err = r.Desk.Strike(ctx, view, now)
-		case turn.Claim:
+		case turn.Gather:
+			verdict, err := r.giveBack(ctx, d, view.Next.Ready.Sub(now))
+			return nil, verdict, err
+		case turn.Join:
+			err = r.Desk.Join(ctx, view, now)
+		case turn.Hold:
+			return nil, Done, nil
+		case turn.Continue, turn.Claim, turn.Shed:
 			var run *turn.Run
-			if run, err = r.Desk.Claim(ctx, view, now); err == nil {
+			if run, err = r.begin(ctx, view, now); err == nil {
 				return run, 0, nil
 			}
 		}
@@ -121,9 +129,20 @@ func (r *Runner) claim(ctx context.Context, d queue.Delivery, up wake.Up, shorte
 	return nil, 0, fmt.Errorf("claiming a turn of session %s: the session kept changing", up.Session)
 }
 
+// begin makes the turn that the view shows this worker's.
+func (r *Runner) begin(ctx context.Context, view turn.View, now time.Time) (*turn.Run, error) {
+	if view.Fence.Turn != "" {
+		return r.Desk.Continue(ctx, view, now)
+	}
+	return r.Desk.Claim(ctx, view, now)
+}
+
 // idle sees to a session that has nothing to run. A wake-up that had been delivered before may be that of a worker who
 // died after it had ended the turn and before it had sent what the turn said.
 func (r *Runner) idle(ctx context.Context, d queue.Delivery, up wake.Up) (Verdict, error) {
+	if err := r.feed(ctx, "idle#"+d.Dedup); err != nil {
+		return 0, err
+	}
 	if d.Receives <= 1 {
 		return Done, nil
 	}
@@ -143,7 +162,11 @@ func (r *Runner) busy(ctx context.Context, d queue.Delivery, remaining time.Dura
 	if d.Receives <= 1 || d.Receives > 1+giveBacks {
 		return Done, nil
 	}
-	if err := d.Lease.GiveBack(ctx, remaining+time.Second); err != nil {
+	return r.giveBack(ctx, d, remaining+time.Second)
+}
+
+func (r *Runner) giveBack(ctx context.Context, d queue.Delivery, wait time.Duration) (Verdict, error) {
+	if err := d.Lease.GiveBack(ctx, min(wait, queue.MaxVisibility)); err != nil {
 		return 0, fmt.Errorf("giving a wake-up back: %w", err)
 	}
 	return GivenBack, nil
@@ -157,10 +180,10 @@ func (r *Runner) bury(ctx context.Context, up wake.Up, view turn.View, now time.
 	r.note(ctx, "turn interrupted", *dead, nil)
 	r.ended(*dead)
 	r.flush(ctx, *dead)
-	return nil
+	return r.feed(ctx, string(dead.ID))
 }
 
-// run works on a claimed turn and records its end.
+// run works on a turn that is ours and records its end, or hands it over.
 func (r *Runner) run(ctx context.Context, d queue.Delivery, run *turn.Run) error {
 	t := run.Turn()
 	r.show(t, live.Event{Kind: live.Turned, Turn: t.ID, Status: live.Running})
@@ -169,23 +192,49 @@ func (r *Runner) run(ctx context.Context, d queue.Delivery, run *turn.Run) error
 	defer stop()
 	ending, err := r.work(working, run)
 	rest() // every end deletes the lease: a renewal under way would collide with it, or find it gone
-	if err == nil {
-		err = run.End(working, ending)
+	handover := errors.Is(err, turn.ErrHandover)
+	switch {
+	case handover:
+		err = run.Handover(working, time.Now())
+	case err == nil:
+		err = r.end(working, run, ending)
 	}
 	if err != nil {
 		err = r.broken(ctx, working, run, err)
+		handover = false
 	}
 	stop()
-	if err != nil {
+	switch {
+	case err != nil:
 		r.note(ctx, "turn given up", t, err)
 		r.ended(t)
 		if errors.Is(err, turn.ErrFenced) {
 			return nil
 		}
 		return err
+	case handover:
+		return r.handedOver(ctx, run.Turn())
 	}
 	r.note(ctx, "turn ended", run.Turn(), ending.Cause)
 	return r.after(ctx, t)
+}
+
+// end records the end. A turn without a permit has nothing to save.
+func (r *Runner) end(ctx context.Context, run *turn.Run, e turn.Ending) error {
+	if !run.Admitted() {
+		return run.Abandon(ctx, e)
+	}
+	return run.End(ctx, e)
+}
+
+// handedOver wakes the next worker, which is another process's or this one's with all of its time before it. If that
+// fails, the turn's due mark does.
+func (r *Runner) handedOver(ctx context.Context, t turn.Turn) error {
+	r.note(ctx, "turn handed over", t, nil)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	cause := string(t.ID) + "#" + strconv.FormatInt(t.Epoch, 10)
+	return r.Queue.Send(last, wake.Session(t.Session, t.Thread).Message(cause))
 }
 
 // broken ends as failed a turn that could not go on: its worker is being shut down, no sign of life could be given, or
@@ -214,13 +263,16 @@ func (r *Runner) work(ctx context.Context, run *turn.Run) (ending turn.Ending, e
 			r.note(ctx, "turn panicked", run.Turn(), fmt.Errorf("%w\n%s", err, debug.Stack()))
 		}
 	}()
+	if !run.Admitted() {
+		return turn.Crowded(time.Now()), nil
+	}
 	ending, err = r.Agent.Work(ctx, run)
 	ending.At = time.Now()
 	return ending, err
 }
 
-// after sends what the turn said and wakes the session if there is more, side by side; briefly, when the worker is
-// being shut down.
+// after sends what the turn said, wakes the session if there is more, and whoever waits for the permit that is free now,
+// side by side; briefly, when the worker is being shut down.
 func (r *Runner) after(ctx context.Context, t turn.Turn) error {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
@@ -228,10 +280,20 @@ func (r *Runner) after(ctx context.Context, t turn.Turn) error {
 		defer cancel()
 	}
 	r.ended(t)
-	woken := make(chan error, 1)
+	woken := make(chan error, 2)
 	go func() { woken <- r.wakeNext(ctx, t) }()
+	go func() { woken <- r.feed(ctx, string(t.ID)) }()
 	r.flush(ctx, t)
-	return <-woken
+	return errors.Join(<-woken, <-woken)
+}
+
+// feed wakes the sessions that wait for a permit and may have one now. What wakes them twice does no harm.
+func (r *Runner) feed(ctx context.Context, cause string) error {
+	starved, err := r.Desk.Starved(ctx)
+	for _, w := range starved {
+		err = errors.Join(err, r.Queue.Send(ctx, wake.Session(w.Session, w.Thread).Message(string(w.Turn)+"#free#"+cause)))
+	}
+	return err
 }
 
 // wakeNext asks for the session's next turn, if there is one. What is queued later brings its own wake-up, and all have
@@ -276,10 +338,7 @@ func (r *Runner) deliver(ctx context.Context, d queue.Delivery, conversation str
 	if report.Again <= 0 {
 		return Done, nil
 	}
-	if err := d.Lease.GiveBack(ctx, min(report.Again, queue.MaxVisibility)); err != nil {
-		return 0, fmt.Errorf("giving a wake-up back: %w", err)
-	}
-	return GivenBack, nil
+	return r.giveBack(ctx, d, report.Again)
 }
 
 func (r *Runner) report(ctx context.Context, t turn.Turn, report outbox.Report, err error) {

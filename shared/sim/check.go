@@ -342,7 +342,7 @@ func (w *world) checkEntries(session id.Session, entries []transcript.Entry) {
 		}
 		w.checkHeard(l.name, heard[l.name], t)
 	}
-	if missing := transcript.Orphans(entries); len(missing) > 0 {
+	if missing := transcript.Orphans(entries, true); len(missing) > 0 {
 		entries = append(entries, transcript.Entry{Kind: transcript.Results, Blocks: missing})
 	}
 	entries = append(entries, transcript.Entry{Kind: transcript.Owner, Blocks: []model.Block{{Text: "next"}}})

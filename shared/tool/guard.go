@@ -68,6 +68,15 @@ func (g *Guard) Perform(ctx context.Context, a wait.Action) (Result, error) {
 	return g.run(ctx, t, Call{Key: a.Key, Turn: g.Turn, Arguments: a.Arguments})
 }
 
+// Limit is how long a call of the tool may take; 0 if there is no such tool.
+func (g *Guard) Limit(name string) time.Duration {
+	t, ok := g.find(name)
+	if !ok {
+		return 0
+	}
+	return cmp.Or(t.Limit, DefaultLimit)
+}
+
 // first finds what a step asks the owner. Calls that ask as well have not done anything yet and are told so: the owner
 // is asked one thing at a time.
 func first(results []Result) *wait.Ask {

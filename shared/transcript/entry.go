@@ -35,12 +35,19 @@ type Entry struct {
 	Blocks []model.Block `json:"b"`
 }
 
-// Interrupted is the result of a call whose tool had been started and never answered.
-const Interrupted = "This action was interrupted. Its outcome is unknown; check before doing it again."
+// Interrupted is the result of a call whose tool had been started and never answered; NotStarted of one whose had not.
+const (
+	Interrupted = "This action was interrupted. Its outcome is unknown; check before doing it again."
+	NotStarted  = "This action was not started: the turn that asked for it ended before."
+)
 
-// Orphans returns the results that are missing after the last answer: one for each call that no entry answers. A
-// history with an unanswered call is refused by providers, for ever.
-func Orphans(entries []Entry) []model.Block {
+// Orphans returns the results that are missing after the last answer: one for each call that no entry answers; begun
+// says that they had been started. A history with an unanswered call is refused by providers, for ever.
+func Orphans(entries []Entry, begun bool) []model.Block {
+	text := NotStarted
+	if begun {
+		text = Interrupted
+	}
 	last := len(entries) - 1
 	for last >= 0 && entries[last].Kind != Assistant {
 		if entries[last].Kind == Results {
@@ -55,7 +62,7 @@ func Orphans(entries []Entry) []model.Block {
 	for _, b := range entries[last].Blocks {
 		if b.Call != nil {
 			missing = append(missing, model.Block{
-				Result: &model.ToolResult{CallID: b.Call.ID, Text: Interrupted, IsError: true},
+				Result: &model.ToolResult{CallID: b.Call.ID, Text: text, IsError: true},
 			})
 		}
 	}

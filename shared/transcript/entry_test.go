@@ -15,7 +15,7 @@ import (
 func history(t *rapid.T) (entries []Entry) {
 	call := 0
 	for turn := range rapid.IntRange(1, 5).Draw(t, "turns") {
-		if missing := Orphans(entries); len(missing) > 0 {
+		if missing := Orphans(entries, true); len(missing) > 0 {
 			entries = append(entries, Entry{Kind: Results, Blocks: missing})
 		}
 		if rapid.Bool().Draw(t, "note") {
@@ -38,7 +38,7 @@ func history(t *rapid.T) (entries []Entry) {
 			entries = append(entries, results)
 		}
 	}
-	if missing := Orphans(entries); len(missing) > 0 {
+	if missing := Orphans(entries, true); len(missing) > 0 {
 		entries = append(entries, Entry{Kind: Results, Blocks: missing})
 	}
 	return append(entries, entry("last"))
@@ -133,7 +133,7 @@ func TestOrphans(t *testing.T) {
 		"answered, then more":    {[]Entry{entry("a"), asked, answered, entry("b")}, nil},
 		"answered, then a reply": {[]Entry{entry("a"), asked, answered, said}, nil},
 	} {
-		blocks := Orphans(tc.entries)
+		blocks := Orphans(tc.entries, true)
 		if diff := cmp.Diff(tc.want, results(model.Message{Blocks: blocks})); diff != "" {
 			t.Errorf("%s: want (-), got (+):\n%s", name, diff)
 		}

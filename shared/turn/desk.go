@@ -19,6 +19,9 @@ var (
 	// ErrFenced means that the turn is not this worker's any more: it was stopped, ended, or taken for dead. Nothing of
 	// the write was applied and nothing of the turn may be shown.
 	ErrFenced = errors.New("the turn is not ours any more")
+	// ErrHandover is what a worker says whose time is too short for the turn's next step: it has begun none, and the turn
+	// is to be handed over.
+	ErrHandover = errors.New("the time is too short for another step")
 	// ErrRaced means that the records changed between look and act: look again.
 	ErrRaced = errors.New("the session changed meanwhile")
 )
@@ -70,6 +73,12 @@ func (d *Desk) Look(ctx context.Context, session id.Session, in id.Thread) (View
 		v.Lease, err = d.lease(ctx, session)
 	}
 	return v, err
+}
+
+// Runs reports whether a turn of the session runs.
+func (d *Desk) Runs(ctx context.Context, session id.Session) (bool, error) {
+	fence, err := d.fence(ctx, session)
+	return fence.Turn != "", err
 }
 
 // Conversation reads where the session's last message to its owner went, as a route's key; "" if there is none that had

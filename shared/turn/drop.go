@@ -56,6 +56,23 @@ func (d *Desk) drop(ctx context.Context, in id.Thread, session id.Session, f Fen
 	return ops, nil
 }
 
+// Expire closes the wait of a turn, if it is open, and cancels that turn. ErrRaced means that it is being closed.
+func (d *Desk) Expire(ctx context.Context, in id.Thread, session id.Session, waiting id.Turn, now time.Time) error {
+	w, err := wait.Find(ctx, d.Table, in, session, waiting)
+	if err != nil || w == nil {
+		return err
+	}
+	t, revision, err := d.turn(ctx, waiting)
+	if err != nil {
+		return err
+	}
+	ops, err := Release(*w, *t, revision, now)
+	if err != nil {
+		return err
+	}
+	return d.apply(ctx, d.write(now, ops), "closing what was not answered")
+}
+
 // Rest drops a conversation's session that has been idle for RestTerm, and returns zero, or when to look again. ErrRaced
 // means that it is not idle.
 func (d *Desk) Rest(ctx context.Context, in id.Thread, session id.Session, now time.Time) (time.Time, error) {

@@ -108,6 +108,11 @@ func Interruption(at time.Time) Ending {
 	}
 }
 
+// Crowded is the ending of a turn for which there was neither a permit nor a place in the line for one.
+func Crowded(at time.Time) Ending {
+	return Ending{Status: Failed, At: at, Text: CrowdedNotice, From: thread.Notice, Error: "too many turns were waiting to run"}
+}
+
 // Unexpected is the ending of a turn that something broke which is not the owner's to know.
 func Unexpected(err error, at time.Time) Ending {
 	return Ending{Status: Failed, At: at, Text: GenericNotice, From: thread.Notice, Error: bounded(err.Error())}
@@ -128,6 +133,8 @@ const (
 	// InterruptedNotice is for a turn whose worker died.
 	InterruptedNotice = "I was interrupted while working on this. Something may already have been done outside: " +
 		"check before you ask for it again, or say “continue”."
+	// CrowdedNotice is for a message for which there is no capacity.
+	CrowdedNotice = "I'm at capacity right now — please try again in a minute."
 	// GenericNotice is for an error whose words are not meant for the owner.
 	GenericNotice = "Something went wrong processing that — please try again."
 )
@@ -136,7 +143,9 @@ const (
 func ReplyID(t id.Turn) id.Message { return id.Message(id.From("reply", string(t))) }
 
 // LineID is the ID of what a turn writes to its owner at a step, before it ends.
-func LineID(t Turn) id.Message { return id.Message(id.From("line", string(t.ID), strconv.Itoa(t.Steps))) }
+func LineID(t Turn) id.Message {
+	return id.Message(id.From("line", string(t.ID), strconv.Itoa(t.Steps)))
+}
 
 // sentTo is the conversation in which the turn's message must be sent; "" when storing is delivering.
 func sentTo(t Turn) string {

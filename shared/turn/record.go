@@ -170,15 +170,15 @@ type Entry struct {
 	Quote  string    `json:"quote,omitempty"` // untrusted
 	WakeAt time.Time `json:"wake_at"`         // of its due mark
 	// Ready is until when more messages are waited for, which then become one turn with it; zero if it may start at once.
-	Ready  time.Time `json:"ready,omitzero"`
-	Joined time.Time `json:"joined,omitzero"`  // since when it waits for a permit; zero if it does not
-	Resume *Resume   `json:"resume,omitempty"` // of a resume turn
+	Ready  time.Time   `json:"ready,omitzero"`
+	Joined time.Time   `json:"joined,omitzero"`  // since when it waits for a permit; zero if it does not
+	Resume *Resumption `json:"resume,omitempty"` // of a resume turn
 
 	Revision table.Revision `json:"-"` // also that of its turn's head: both are always put by the same write
 }
 
-// Resume is what a resume turn goes on with.
-type Resume struct {
+// Resumption is what a resume turn goes on with.
+type Resumption struct {
 	Yes    bool         `json:"yes"`              // the owner agreed
 	Action *wait.Action `json:"action,omitempty"` // what was agreed to, or declined
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
-// Run is a turn that this worker holds. All its methods but Renew are for one goroutine; Renew is for one other.
+// Run is a turn that this worker holds. All its methods but Renew and Mine are for one goroutine; Renew is
+// for one other.
 type Run struct {
 	desk   *Desk
 	entry  Entry
@@ -30,6 +31,7 @@ type Run struct {
 	closed []table.Op       // that close what the next write of the turn is to close
 
 	continued bool
+	begun     bool // what the last turn asked for and got no answer to had been started
 }
 
 // Turn is the turn as it stands.
@@ -40,6 +42,9 @@ func (r *Run) Input() Entry { return r.entry }
 
 // Continued reports whether the turn was handed over to this worker: what began it is in the transcript.
 func (r *Run) Continued() bool { return r.continued }
+
+// Begun reports whether the calls that the last turn left unanswered had been started. Valid after Open.
+func (r *Run) Begun() bool { return r.begun }
 
 // Admitted reports whether the turn has a permit to run. Without one it can only be ended.
 func (r *Run) Admitted() bool { return r.desk.Permits == 0 || r.held.Turn.Slot != nil }
@@ -65,9 +70,9 @@ func (r *Run) Open(ctx context.Context, blobs blob.Blob) error {
 		return err
 	}
 	r.held.Head, r.blobs = head, blobs
-	if r.held.Head.Work == nil || r.held.Head.Work.Turn != t.ID {
-		r.held.Head.Work = &Work{Turn: t.ID}
-	}
+	r.begun = head.Work != nil && len(head.Work.Open) > 0
+	work := head.Work.of(t.ID)
+	r.held.Head.Work = &work
 	if t.conversational() {
 		r.held.Head.Route = &t.Route
 	}
@@ -277,7 +282,7 @@ func (r *Run) ended(failed *table.ConditionError) bool {
 	})
 }
 
-// Mine reports whether the turn is still this worker's. It is for the goroutine that renews.
+// Mine reports whether the turn is still this worker's. Any goroutine may ask.
 func (r *Run) Mine(ctx context.Context) (bool, error) {
 	fence, err := r.desk.fence(ctx, r.entry.Turn.Session)
 	return fence.Revision == r.held.Fence.Revision, err

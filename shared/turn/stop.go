@@ -40,14 +40,18 @@ type Stop struct {
 
 // Tally is what a stop has ended.
 type Tally struct {
-	Queued  int          `json:"queued,omitempty"`  // turns that had not begun
-	Running int          `json:"running,omitempty"` // turns that ran
-	Waiting int          `json:"waiting,omitempty"` // turns that waited for the owner
-	Work    Work         `json:"work,omitzero"`     // what those that ran had done, and had begun
-	Session []id.Session `json:"sessions,omitempty"`
+	Queued   int          `json:"queued,omitempty"`   // turns that had not begun
+	Running  int          `json:"running,omitempty"`  // turns that ran
+	Waiting  int          `json:"waiting,omitempty"`  // turns that waited for the owner
+	Work     Work         `json:"work,omitzero"`      // what those that ran had done, and had begun
+	Ended    []id.Turn    `json:"ended,omitempty"`    // all of them
+	Sessions []id.Session `json:"sessions,omitempty"` // whose they were
 }
 
 const stopPrefix = "stop#"
+
+// Record is the sort key of the stop within its thread, as its mark names it.
+func (s Stop) Record() string { return s.key().Sort }
 
 func (s Stop) key() table.Key {
 	return table.Key{Partition: "thread#" + string(s.Thread), Sort: stopPrefix + s.ID}
@@ -57,7 +61,7 @@ func (s Stop) put(c table.Cond) table.Op { return table.Put(s.key(), table.Encod
 
 func (s Stop) mark() due.Mark {
 	return due.Mark{
-		At: s.Raised.Add(firstStopLook), Kind: due.Stop, Subject: s.ID, Thread: s.Thread, Record: s.key().Sort,
+		At: s.Raised.Add(firstStopLook), Kind: due.Stop, Subject: s.ID, Thread: s.Thread, Record: s.Record(),
 	}
 }
 
@@ -138,7 +142,12 @@ func (d *Desk) haltQueued(ctx context.Context, s *Stop, session id.Session) erro
 	hit := slices.DeleteFunc(queued, func(e Entry) bool { return !s.Hits(e.Turn.place()) })
 	for batch := range slices.Chunk(hit, stopBatch) {
 		now := time.Now()
-		err := d.ends(ctx, s, session, Cancel(now, batch...), func(t *Tally) { t.Queued += len(batch) })
+		err := d.ends(ctx, s, session, Cancel(now, batch...), func(t *Tally) {
+			t.Queued += len(batch)
+			for _, e := range batch {
+				t.Ended = append(t.Ended, e.Turn.ID)
+			}
+		})
 		if err != nil {
 			return err
 		}
@@ -161,6 +170,7 @@ func (d *Desk) haltRunning(ctx context.Context, s *Stop, session id.Session) err
 	}
 	return d.ends(ctx, s, session, ops, func(t *Tally) {
 		t.Running++
+		t.Ended = append(t.Ended, h.Turn.ID)
 		t.Work = t.Work.add(h.Head.Work.of(h.Turn.ID))
 	})
 }
@@ -191,7 +201,10 @@ func (d *Desk) haltWaiting(ctx context.Context, s *Stop) error {
 		if err != nil {
 			return err
 		}
-		if err := d.ends(ctx, s, w.Session, ops, func(t *Tally) { t.Waiting++ }); err != nil {
+		if err := d.ends(ctx, s, w.Session, ops, func(t *Tally) {
+			t.Waiting++
+			t.Ended = append(t.Ended, w.Turn)
+		}); err != nil {
 			return err
 		}
 	}
@@ -211,9 +224,9 @@ func Release(w wait.Wait, t Turn, revision table.Revision, now time.Time) ([]tab
 // ends makes one write of the stop, and counts it.
 func (d *Desk) ends(ctx context.Context, s *Stop, session id.Session, ops []table.Op, count func(*Tally)) error {
 	next := *s
-	next.Tally.Session = slices.Clone(next.Tally.Session)
-	if !slices.Contains(next.Tally.Session, session) {
-		next.Tally.Session = append(next.Tally.Session, session)
+	next.Tally.Ended, next.Tally.Sessions = slices.Clone(next.Tally.Ended), slices.Clone(next.Tally.Sessions)
+	if !slices.Contains(next.Tally.Sessions, session) {
+		next.Tally.Sessions = append(next.Tally.Sessions, session)
 	}
 	count(&next.Tally)
 	w := d.write(time.Now(), append(ops, next.put(table.At(s.Revision))))
