@@ -87,7 +87,7 @@ func (b *Inbox) Accept(ctx context.Context, now time.Time, m Message) (Receipt, 
 	}
 	// A crash here leaves the due mark: the reaper wakes the session.
 	b.wake(ctx, e)
-	return Receipt{outcome, e.Turn.ID}, nil
+	return Receipt{Outcome: outcome, Turn: e.Turn.ID}, nil
 }
 
 // write commits what list makes of the message's place, on condition that its sender is still that owner's and the
