@@ -52,11 +52,15 @@ func TestCommandReachesTheDoorAsItWasPressed(t *testing.T) {
 		{"stop", `"ago_ms":3600000`, obeyed{Name: "stop"}, time.Hour, `{"outcome":"obeyed"}`},
 		{"cancel", `"turn":"` + turnID + `"`, obeyed{Name: "cancel", Turn: turnID}, 0, `{"outcome":"obeyed","told":"It runs already."}`},
 		{
-			"answer", `"turn":"` + turnID + `","yes":true`, obeyed{Name: "answer", Turn: turnID, Yes: true}, 0,
+			"answer", `"turn":"` + turnID + `","yes":true`,
+			obeyed{Name: "answer", Turn: turnID, Yes: true},
+			0,
 			`{"outcome":"obeyed","told":"This is not open any more."}`,
 		},
 		{
-			"answer", `"turn":"` + turnID + `","yes":false`, obeyed{Name: "answer", Turn: turnID}, 0,
+			"answer", `"turn":"` + turnID + `","yes":false`,
+			obeyed{Name: "answer", Turn: turnID},
+			0,
 			`{"outcome":"obeyed","told":"This is not open any more."}`,
 		},
 		{"clear", `"ago_ms":0`, obeyed{Name: "clear"}, 0, `{"outcome":"obeyed"}`},
