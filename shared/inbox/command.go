@@ -18,6 +18,7 @@ import (
 const (
 	notOpenReply   = "That is not open any more."
 	startedReply   = "That has been started already: use Stop to end it."
+	withdrawnReply = "That has been withdrawn."
 	noMessageReply = "There is no such message."
 	freshReply     = "Done: your next message begins a new conversation. Files stay as they are."
 	runsReply      = "I am working on something here. Wait until it is done, or send /stop first."
@@ -98,6 +99,8 @@ func (b *Inbox) Cancel(ctx context.Context, now time.Time, m Message, t id.Turn)
 			return draft{}, err
 		case found == nil || found.Thread != p.head.ID:
 			return draft{told: noMessageReply}, nil
+		case found.Status == turn.Cancelled && found.ClosedBy == "":
+			return draft{told: withdrawnReply}, nil
 		case e == nil:
 			return draft{told: startedReply}, nil
 		}

@@ -141,8 +141,12 @@ func (b *Inbox) enqueue(ctx context.Context, now time.Time, m Message, doing str
 		return b.greet(ctx, now, m)
 	case r.Outcome == Refused:
 		return b.refuse(ctx, now, m, r.Told)
-	case r.Outcome == Obeyed:
-		return r, nil
+	case r.Outcome == Obeyed: // unless it is what has been done already, delivered again
+		t, _, err := b.desk().Find(ctx, turnID(m))
+		if t != nil {
+			return Receipt{Outcome: Duplicate, Turn: t.ID}, err
+		}
+		return r, err
 	case r.Outcome == Accepted:
 		b.stored(d.said, d.entry.Turn)
 	}

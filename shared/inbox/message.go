@@ -67,13 +67,13 @@ const (
 	Duplicate                    // stored before; nothing new
 	Stranger                     // nobody's: the sender gets one fixed reply in all time, and no turn
 	Paired                       // the code was good; the sender is the owner from now on
-	Refused                      // nothing was stored: the session is busy, or its queue full; the sender has been told
-	Obeyed                       // a command was carried out; the sender has been told
+	Refused                      // nothing was stored: the session is busy, or its queue full; Receipt.Told says so
+	Obeyed                       // a command was carried out, or nothing was there to be done
 )
 
 // Receipt is the answer to an accepted or duplicate message.
 type Receipt struct {
 	Outcome Outcome
 	Turn    id.Turn // with Accepted and Duplicate, if the message made a turn
-	Told    string  // what the sender is told of it; "" for nothing
+	Told    string  // what the sender is told; "" for nothing
 }

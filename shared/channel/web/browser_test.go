@@ -14,6 +14,7 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // The page drives itself: a script from testdata, served beside the page's own and under the same policy, clicks and
@@ -21,7 +22,9 @@ import (
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
-	for _, script := range []string{"markdown", "talk", "away", "cleared", "history", "polling", "hidden", "pairing"} {
+	for _, script := range []string{
+		"markdown", "talk", "away", "cleared", "history", "polling", "hidden", "pairing", "stop", "cancel", "waits", "clear", "refused",
+	} {
 		t.Run(script, func(t *testing.T) {
 			found := make(chan []string, 1)
 			server := httptest.NewServer(stage(script, found))
@@ -75,6 +78,8 @@ func stage(script string, found chan<- []string) http.Handler {
 	case "pairing":
 		s = cloud(b)
 		s.Now = nil
+	case "clear":
+		s.Clearing = true
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", insecurely(Handler(s)))
@@ -140,6 +145,12 @@ func (b *backend) act(_ http.ResponseWriter, r *http.Request) {
 		}
 	case "run":
 		b.run(text, func() { <-time.After(5 * time.Millisecond) })
+	case "question", "confirmation", "payment", "form":
+		b.ask(wait.Kind(r.PathValue("act")), text)
+	case "expire":
+		b.expire()
+	case "busy", "free":
+		b.occupy(r.PathValue("act") == "busy")
 	case "drop":
 		b.hub.Close()
 	}
@@ -155,4 +166,17 @@ func (b *backend) clear(thread id.Thread) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.people["local"] = Person{Owner: "owner", Thread: thread}
+}
+
+func (b *backend) occupy(busy bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy = busy
+}
+
+// expire closes all waits without a word.
+func (b *backend) expire() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waits = nil
 }

@@ -18,12 +18,23 @@ type backend struct {
 	hub live.Hub
 
 	mu       sync.Mutex
-	err      error // what Accept, Pair, After and Before return
+	err      error // what all but Find return
+	busy     bool  // Accept refuses
 	people   map[string]Person
 	code     string
 	accepted []inbox.Message
 	paired   []inbox.Message
 	messages map[id.Thread][]Message
+	waits    []Wait
+	obeyed   []obeyed
+}
+
+// obeyed is a command that reached the door.
+type obeyed struct {
+	Name    string
+	Message inbox.Message
+	Turn    id.Turn
+	Yes     bool
 }
 
 func newBackend() *backend {
@@ -47,6 +58,12 @@ func (b *backend) Accept(_ context.Context, now time.Time, m inbox.Message) (inb
 	}
 	if slices.ContainsFunc(b.accepted, func(a inbox.Message) bool { return a.Update == m.Update }) {
 		return inbox.Receipt{Outcome: inbox.Duplicate, Turn: turn}, nil
+	}
+	if b.busy {
+		return inbox.Receipt{Outcome: inbox.Refused, Told: stillWorking}, nil
+	}
+	if m.Text == "/reset" {
+		return inbox.Receipt{Outcome: inbox.Obeyed, Told: "I begin anew."}, nil
 	}
 	b.accepted = append(b.accepted, m)
 	b.put(p.Thread, Message{
@@ -143,26 +160,44 @@ func (b *backend) run(reply string, between func()) bool {
 	}
 	m := all[i]
 	b.mu.Unlock()
-	b.settle(m, Running)
+	b.settle(m.Turn, Queued, Running)
 	b.hub.Publish("thread", live.Event{Kind: live.Turned, Turn: m.Turn, Status: live.Running})
 	for word := range strings.SplitAfterSeq(reply, " ") {
 		b.hub.Publish("thread", live.Event{Kind: live.Text, Turn: m.Turn, Text: word})
 		between()
 	}
-	b.settle(m, Done)
+	defer b.hub.Publish("thread", live.Event{Kind: live.Turned, Turn: m.Turn, Status: live.Ended})
+	if !b.settle(m.Turn, Running, Done) {
+		return true // stopped: it has written on meanwhile
+	}
 	b.mu.Lock()
 	b.put("thread", Message{
 		ID: id.Message(id.From("out", string(m.Turn))), Turn: m.Turn,
 		From: FromAgent, Text: reply, Channel: "web", At: time.Now(), State: Delivered,
 	})
 	b.mu.Unlock()
-	b.hub.Publish("thread", live.Event{Kind: live.Turned, Turn: m.Turn, Status: live.Ended})
 	return true
 }
 
-func (b *backend) settle(m Message, s State) {
+// settle moves the owner's message of a turn on, if it is in the state given.
+func (b *backend) settle(t id.Turn, from, to State) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m.State = s
-	b.put("thread", m)
+	return b.move(func(m Message) bool { return m.Turn == t && m.State == from }, to)
+}
+
+// move moves the messages on that are meant, and reports whether there were any. The lock is held.
+func (b *backend) move(meant func(Message) bool, to State) (any bool) {
+	for _, m := range slices.Clone(b.messages["thread"]) {
+		if m.From != FromOwner || !meant(m) {
+			continue
+		}
+		any = true
+		m.State = to
+		b.put("thread", m)
+		if to == Cancelled {
+			b.hub.Publish("thread", live.Event{Kind: live.Turned, Turn: m.Turn, Status: live.Ended})
+		}
+	}
+	return any
 }

@@ -128,8 +128,9 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return reply(w, http.StatusOK, struct {
-		Paired bool `json:"paired"`
-		Live   bool `json:"live"`
+		Paired   bool `json:"paired"`
+		Live     bool `json:"live"`
+		Clearing bool `json:"clearing"`
 		About
-	}{true, s.Live != nil, s.About})
+	}{true, s.Live != nil, s.Clearing, s.About})
 }

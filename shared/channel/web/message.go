@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // Message is one message of a thread as the page shows it. Its JSON is the page's interface.
@@ -53,4 +54,13 @@ const (
 type Page struct {
 	Messages []Message // in the conversation's order
 	More     bool      // there are others in the direction that was asked for
+}
+
+// Wait is something the owner is asked for and has not done yet. Its JSON is the page's interface. The agent's last
+// message of the turn is the one that asks.
+type Wait struct {
+	Turn  id.Turn   `json:"turn"` // that ended with it
+	Kind  wait.Kind `json:"kind"`
+	Text  string    `json:"text"` // Markdown
+	Asked time.Time `json:"asked"`
 }

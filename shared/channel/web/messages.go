@@ -44,25 +44,36 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request, p Person) error {
 	}{p.Thread, page.Messages, page.More})
 }
 
-// sent is what the page posts.
-type sent struct {
-	ID     string    `json:"id"`     // a UUID in lower case, new for each message, the same for each attempt
+// posted is what all that the page posts to the conversation begins with.
+type posted struct {
+	ID     string    `json:"id"`     // a UUID in lower case, new for each message or press, the same for each attempt
 	Thread id.Thread `json:"thread"` // the one that the owner was looking at; the active one if it is left out
-	Text   string    `json:"text"`
 }
 
-func (m sent) check(p Person) error {
+func (m posted) check(p Person) error {
 	switch {
 	case !isUUID(m.ID):
-		return refuse(http.StatusBadRequest, "The message's ID must be a UUID.")
-	case strings.TrimSpace(m.Text) == "":
-		return refuse(http.StatusBadRequest, "The message is empty.")
-	case len(m.Text) > inbox.MaxTextBytes:
-		return refuse(http.StatusRequestEntityTooLarge, "The message is too long: 100 KB is the most.")
+		return refuse(http.StatusBadRequest, "The ID must be a UUID.")
 	case m.Thread != "" && m.Thread != p.Thread:
 		return refuse(http.StatusConflict, "The conversation was cleared before this was sent.")
 	}
 	return nil
+}
+
+// sent is a message as the page posts it.
+type sent struct {
+	posted
+	Text string `json:"text"`
+}
+
+func (m sent) check(p Person) error {
+	switch {
+	case strings.TrimSpace(m.Text) == "":
+		return refuse(http.StatusBadRequest, "The message is empty.")
+	case len(m.Text) > inbox.MaxTextBytes:
+		return refuse(http.StatusRequestEntityTooLarge, "The message is too long: 100 KB is the most.")
+	}
+	return m.posted.check(p)
 }
 
 // post accepts one message. After Accept it is durable, and so is its wake-up: a crash before the answer makes the page
@@ -80,15 +91,29 @@ func (s *Site) post(w http.ResponseWriter, r *http.Request, p Person) error {
 	if err != nil {
 		return err
 	}
-	outcome := "accepted"
+	return acknowledge(w, http.StatusAccepted, receipt)
+}
+
+// acknowledge answers what became of a message or a command.
+func acknowledge(w http.ResponseWriter, status int, receipt inbox.Receipt) error {
+	var outcome string
 	switch receipt.Outcome {
 	case inbox.Accepted:
+		outcome = "accepted"
 	case inbox.Duplicate:
 		outcome = "duplicate"
+	case inbox.Obeyed:
+		outcome = "obeyed"
+	case inbox.Refused:
+		return refuse(http.StatusConflict, receipt.Told)
 	case inbox.Stranger, inbox.Paired: // unpaired since it was found
 		return refuse(http.StatusUnauthorized, "This browser is not paired any more.")
 	}
-	return reply(w, http.StatusAccepted, map[string]string{"turn": string(receipt.Turn), "outcome": outcome})
+	return reply(w, status, struct {
+		Turn    id.Turn `json:"turn,omitempty"`
+		Outcome string  `json:"outcome"`
+		Told    string  `json:"told,omitempty"`
+	}{receipt.Turn, outcome, receipt.Told})
 }
 
 func message(now time.Time, sender, update, text, conversation string) inbox.Message {

@@ -9,7 +9,7 @@ import (
 )
 
 // maxPage bounds the bytes of all the page's files: it must stay a page that one can read in an evening.
-const maxPage = 40 << 10
+const maxPage = 52 << 10
 
 func TestPageIsSmallAndCurrent(t *testing.T) {
 	t.Parallel()

@@ -4,11 +4,17 @@
 //	GET  /api/status    which model answers, whether the visitor is known
 //	GET  /api/messages  the conversation: its end, what comes ?after= a cursor, what came ?before= one
 //	POST /api/messages  accepts one message; answers 202 only once it is stored for good
+//	POST /api/stop      {id, thread, ago_ms}: ends all that was begun before it was pressed, ago_ms milliseconds ago
+//	POST /api/cancel    {id, thread, turn}: withdraws a message whose turn is still queued
+//	POST /api/answer    {id, thread, turn, yes}: says yes or no to what that turn waits to be confirmed
+//	POST /api/clear     {id, thread}: puts the conversation away and begins a new one; absent without Clearing
+//	GET  /api/waits     what waits for the owner: [{turn, kind, text, asked}], in no order
 //	GET  /api/events    what happens now, as server-sent events; absent without Live, and the page polls
 //	POST /api/pair      makes this browser the owner's, for a one-time code; absent on a local server
 //
-// Every answer but the page is JSON; a refusal is {"error": "a sentence for the owner"}. A message's ID is made by the
-// page and is its idempotency: whatever the page did not hear, it may send again.
+// Every answer but the page is JSON; a refusal is {"error": "a sentence for the owner"}. What is sent or pressed has an
+// ID, made by the page, that is its idempotency: whatever the page did not hear, it may send again. It also names the
+// thread that the owner was looking at: 409 if that is not the active one any more, and also if the inbox refuses.
 //
 // The page is plain HTML, CSS and ECMAScript modules without a build step, in page/. It loads nothing from elsewhere,
 // the policy in its headers forbids it to, and what the model writes becomes DOM nodes, never HTML.
@@ -29,7 +35,9 @@ import (
 // Connection is this channel's name in routes and identities; there is one.
 const Connection = channel.Web
 
-// Door takes messages in. Both methods return nil only when what they say is durable; errors are classified by fault.
+// Door takes in what the owner sends and presses. All methods return nil only when what they say is durable, and are
+// idempotent by m.Update; errors are classified by fault. Of a command's message only what says whose and which it is
+// counts, and Sent.
 type Door interface {
 	// Accept stores the message and its turn, once for each Update.
 	Accept(ctx context.Context, now time.Time, m inbox.Message) (inbox.Receipt, error)
@@ -37,6 +45,14 @@ type Door interface {
 	// sender never seen before, so it is the code's length that must withstand guessing, and a wrong one (Stranger)
 	// should leave nothing behind.
 	Pair(ctx context.Context, now time.Time, m inbox.Message, code string) (inbox.Receipt, error)
+	// Stop ends what runs and cancels what is queued, as far as it was sent before m.Sent, when it was pressed.
+	Stop(ctx context.Context, now time.Time, m inbox.Message) (inbox.Receipt, error)
+	// Answer says yes or no to what the turn waits to be confirmed: Obeyed, with Told, if that is not open any more.
+	Answer(ctx context.Context, now time.Time, m inbox.Message, asked id.Turn, yes bool) (inbox.Receipt, error)
+	// Cancel withdraws the owner's message of a turn that is queued: Obeyed, with Told, if it runs already.
+	Cancel(ctx context.Context, now time.Time, m inbox.Message, t id.Turn) (inbox.Receipt, error)
+	// Clear archives the thread and begins a new one.
+	Clear(ctx context.Context, now time.Time, m inbox.Message) (inbox.Receipt, error)
 }
 
 // Conversation reads a thread as its owner sees it.
@@ -45,6 +61,8 @@ type Conversation interface {
 	After(ctx context.Context, thread id.Thread, cursor string, limit int) (Page, error)
 	// Before returns the last limit messages ahead of the cursor, in the conversation's order; "" is the end.
 	Before(ctx context.Context, thread id.Thread, cursor string, limit int) (Page, error)
+	// Waits returns all that the thread waits for its owner to do, in no order.
+	Waits(ctx context.Context, thread id.Thread) ([]Wait, error)
 }
 
 // Live tells what happens in a thread now; live.Hub is one. A channel that is closed ends the stream, and the page
@@ -88,6 +106,8 @@ type Site struct {
 	// Local, if not empty, serves one machine: whoever reaches it is the person with this external ID, and only
 	// loopback names are answered. Otherwise a browser is known by its cookie, over HTTPS only.
 	Local string
+	// Clearing lets the owner clear the conversation.
+	Clearing bool
 	// Report hears of errors that the owner is told only vaguely, for the log; may be nil. It gets the request's
 	// context.
 	Report func(context.Context, error)
@@ -108,6 +128,11 @@ func Handler(s Site) http.Handler {
 	mux.Handle("GET /api/status", s.answering(s.status))
 	mux.Handle("GET /api/messages", s.answering(s.known(s.list)))
 	mux.Handle("POST /api/messages", s.answering(s.known(s.post)))
+	mux.Handle("GET /api/waits", s.answering(s.known(s.waits)))
+	mux.Handle("POST /api/stop", s.command(s.stop))
+	mux.Handle("POST /api/cancel", s.command(s.cancel))
+	mux.Handle("POST /api/answer", s.command(s.answer))
+	mux.Handle("POST /api/clear", s.command(s.clear))
 	mux.Handle("GET /api/events", s.answering(s.known(s.events)))
 	mux.Handle("POST /api/pair", s.answering(s.pair))
 	return s.guard(mux)

@@ -58,7 +58,7 @@ func ask(s Site, method, path, body string, headers ...string) *httptest.Respons
 }
 
 func post(text string) string {
-	b, _ := json.Marshal(sent{ID: messageID, Thread: "thread", Text: text})
+	b, _ := json.Marshal(sent{posted{messageID, "thread"}, text})
 	return string(b)
 }
 
@@ -115,9 +115,9 @@ func TestPostRefusals(t *testing.T) {
 		"no JSON":        {"{", nil, 400, "The body is not the JSON that belongs here."},
 		"two values":     {post("x") + post("y"), nil, 400, "The body is not the JSON that belongs here."},
 		"wrong shape":    {`{"id":7}`, nil, 400, "The body is not the JSON that belongs here."},
-		"no ID":          {`{"thread":"thread","text":"x"}`, nil, 400, "The message's ID must be a UUID."},
-		"upper-case ID":  {strings.Replace(post("x"), messageID, strings.ToUpper(messageID), 1), nil, 400, "The message's ID must be a UUID."},
-		"misplaced dash": {strings.Replace(post("x"), "c0de-", "c-0de", 1), nil, 400, "The message's ID must be a UUID."},
+		"no ID":          {`{"thread":"thread","text":"x"}`, nil, 400, "The ID must be a UUID."},
+		"upper-case ID":  {strings.Replace(post("x"), messageID, strings.ToUpper(messageID), 1), nil, 400, "The ID must be a UUID."},
+		"misplaced dash": {strings.Replace(post("x"), "c0de-", "c-0de", 1), nil, 400, "The ID must be a UUID."},
 		"blank":          {post(" \n\t"), nil, 400, "The message is empty."},
 		"long text":      {post(strings.Repeat("x", inbox.MaxTextBytes+1)), nil, 413, "The message is too long: 100 KB is the most."},
 		"long body":      {strings.Repeat(" ", maxBody) + post("x"), nil, 413, "This is too long."},
@@ -267,7 +267,7 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	b := newBackend()
 	facts := `"version":"v1","model":"scripted:echo","scripted":true,"note":"Set BOBBIN_MODEL."}`
-	want(t, ask(b.site(), "GET", "/api/status", ""), 200, `{"paired":true,"live":true,`+facts)
+	want(t, ask(b.site(), "GET", "/api/status", ""), 200, `{"paired":true,"live":true,"clearing":false,`+facts)
 	want(t, ask(cloud(b), "GET", "/api/status", ""), 200, `{"paired":false}`)
 }
 

@@ -10,6 +10,11 @@ export async function api(path, body) {
   return answer;
 }
 
+// turnedAway reports whether an error is the server's last word: sent again, the same would get the same answer.
+export function turnedAway({ status }) {
+  return status >= 400 && status < 500 && ![401, 408, 429].includes(status);
+}
+
 // Backoff gives the waits between attempts, in milliseconds: doubling, spread, at most 20 s.
 export class Backoff {
   tries = 0;

@@ -3,7 +3,7 @@ import { api, Backoff } from "./api.js";
 const overlap = 10; // settled messages that are read again, for one that was stored late in its place
 const recent = 50; // messages from the end within which an unsettled one is waited for
 
-export const unsettled = (m) => ["queued", "running", "sending"].includes(m.state);
+const unsettled = (m) => ["queued", "running", "sending"].includes(m.state);
 
 // Feed keeps the conversation as the server has it: by a stream of events where there is one and the page is in view,
 // else by asking. An event never changes the conversation itself, it only says when to read it again.
@@ -11,6 +11,7 @@ export class Feed {
   thread = "";
   messages = []; // in order
   replies = new Map(); // of running turns: turn → {text, stale}
+  waits = []; // what the owner is asked for
   more = false; // there are earlier ones
   lost = false;
   #backoff = new Backoff();
@@ -18,6 +19,8 @@ export class Feed {
   #timer;
   #reading;
   #again;
+  #news = false; // since the waits were read, something has changed
+  #eager = 0; // until when to ask often
 
   // changed is called after every change, stranger when the server does not know this browser.
   constructor(streams, changed, stranger) { Object.assign(this, { streams, changed, stranger }); }
@@ -35,8 +38,15 @@ export class Feed {
     else this.#later();
   }
 
-  // nudge reads soon what is known to have changed.
-  nudge() { this.#source ? this.read().catch(() => {}) : this.connect(); }
+  // working reports whether a turn is queued or runs.
+  get working() { return this.replies.size > 0 || this.messages.some((m) => m.from === "owner" && unsettled(m)); }
+
+  // nudge reads soon what is known to have changed. More may follow within the milliseconds given, without a message of
+  // the owner's to announce it. It never throws.
+  nudge(eager = 0) {
+    this.#eager = performance.now() + eager;
+    return this.#source ? this.read().catch(() => {}) : this.connect();
+  }
 
   #disconnect() {
     clearTimeout(this.#timer);
@@ -52,7 +62,7 @@ export class Feed {
 
   // later asks again: soon while a turn is under way, seldom otherwise, not at all when nobody looks.
   #later() {
-    const busy = this.messages.some(unsettled);
+    const busy = this.messages.some(unsettled) || performance.now() < this.#eager;
     if (document.hidden && !busy) return;
     this.#timer = setTimeout(() => this.connect(), busy ? (document.hidden ? 5000 : 1000) : 10_000);
   }
@@ -78,6 +88,7 @@ export class Feed {
   async #read() {
     try {
       await this.#fetch(this.#place());
+      await this.#ask();
     } catch (error) {
       if (error.status === 401) { this.#disconnect(); this.stranger(); } else this.#lose();
       throw error;
@@ -98,9 +109,17 @@ export class Feed {
     if (after && page.more) return this.#fetch(page.messages.at(-1).cursor);
   }
 
+  // ask reads what waits for the owner, if that may be another than before: it changes only with the conversation, but
+  // for what expires.
+  async #ask() {
+    if (!this.#news && !this.waits.length) return;
+    this.waits = await api("/api/waits");
+    this.#news = false;
+  }
+
   // begin turns to another thread, after the one before was cleared.
   #begin(thread) {
-    Object.assign(this, { thread, messages: [] });
+    Object.assign(this, { thread, messages: [], waits: [] });
     this.replies.clear();
     if (this.#source) { this.#disconnect(); this.#open(); }
   }
@@ -115,7 +134,10 @@ export class Feed {
 
   #merge(fresh) {
     const all = new Map(this.messages.map((m) => [m.id, m]));
-    for (const m of fresh) all.set(m.id, m);
+    for (const m of fresh) {
+      this.#news ||= JSON.stringify(all.get(m.id)) !== JSON.stringify(m);
+      all.set(m.id, m);
+    }
     this.messages = [...all.values()].sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
   }
 
@@ -131,7 +153,7 @@ export class Feed {
   #told(e) {
     const reply = this.replies.get(e.turn);
     switch (e.kind) {
-      case "text": this.replies.set(e.turn, { text: (reply?.text ?? "") + e.text }); break;
+      case "text": if (reply) reply.text += e.text; break; // else the turn has ended: it was stopped while it wrote
       case "restart": this.replies.set(e.turn, { text: e.text ?? "" }); break;
       case "turned": this.#turned(e, reply); break;
       case "stored": this.read().catch(() => {}); return;

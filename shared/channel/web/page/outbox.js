@@ -1,4 +1,4 @@
-import { api, Backoff } from "./api.js";
+import { api, Backoff, turnedAway } from "./api.js";
 
 const prefix = "bobbin.out.";
 
@@ -18,9 +18,10 @@ export class Outbox {
   #busy = false;
   #timer;
 
-  // changed is called after every change; answered when the server has taken one or turned it away.
-  constructor(changed, answered) {
-    Object.assign(this, { changed, answered });
+  // changed is called after every change; answered when the server has taken one or turned it away, with what the owner
+  // is told. While held returns true, no attempt begins.
+  constructor(changed, answered, held) {
+    Object.assign(this, { changed, answered, held });
     for (const key of store.keys().filter((k) => k.startsWith(prefix))) {
       try { this.items.push({ ...JSON.parse(store.get(key)), state: "sending" }); } catch { store.set(key); }
     }
@@ -41,10 +42,12 @@ export class Outbox {
     this.changed();
   }
 
-  // listed drops what the server shows by now.
-  listed(messages) {
+  // listed drops what the server shows by now, or took into another thread than is shown.
+  listed(messages, thread) {
     const there = new Set(messages.map((m) => m.client));
-    for (const item of this.items) if (there.has(item.id)) this.remove(item.id);
+    for (const item of this.items) {
+      if (there.has(item.id) || item.state === "accepted" && item.thread !== thread) this.remove(item.id);
+    }
   }
 
   // send tries all that are not refused, one after the other, so that they arrive in the order of writing.
@@ -52,16 +55,17 @@ export class Outbox {
     if (this.#busy) return;
     this.#busy = true;
     clearTimeout(this.#timer);
-    for (let item; (item = this.items.find((i) => i.state === "sending" || i.state === "waiting"));) {
+    for (let item; !this.held() && (item = this.items.find((i) => i.state === "sending" || i.state === "waiting"));) {
       if (!await this.#try(item)) break;
     }
     this.#busy = false;
   }
 
   async #try(item) {
+    let answer;
     try {
       const { id, thread, text } = item;
-      await api("/api/messages", { id, thread, text });
+      answer = await api("/api/messages", { id, thread, text });
     } catch (error) {
       return this.#failed(item, error);
     }
@@ -69,16 +73,17 @@ export class Outbox {
     item.state = "accepted";
     store.set(prefix + item.id);
     this.changed();
-    this.answered();
+    if (answer.outcome === "obeyed") this.remove(item.id); // a command: nothing will be listed
+    this.answered(item, answer.told);
     return true;
   }
 
   // failed reports whether to go on with the next: after a refusal of this one, not when the server is away.
   #failed(item, error) {
-    const refused = error.status >= 400 && error.status < 500 && ![401, 408, 429].includes(error.status);
+    const refused = turnedAway(error);
     item.state = refused ? "refused" : "waiting";
     item.error = error.status ? error.message : "";
-    if (refused) this.answered(); // the conversation may be another one by now
+    if (refused) this.answered(item, error.message); // the conversation may be another one by now
     else this.#timer = setTimeout(() => this.send(), this.#backoff.next());
     this.changed();
     return refused;

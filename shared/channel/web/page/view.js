@@ -6,7 +6,11 @@ const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const speakers = { owner: "You", agent: "Bobbin", notice: "Notice" };
 const states = {
   sending: "Sending…", waiting: "Not sent yet, trying again.", accepted: "Sent", queued: "Queued", failed: "Failed",
-  cancelled: "Stopped", held: "Not delivered",
+  cancelled: "Cancelled", held: "Not delivered",
+};
+const wanted = {
+  question: "Waiting for your answer", confirmation: "Waiting for your yes or no", form: "Waiting for you to fill in the form",
+  payment: "Waiting for your approval",
 };
 const services = { telegram: "Telegram" };
 
@@ -25,7 +29,8 @@ function day(date) {
 }
 
 // View draws the conversation: every row has a key, and only rows that changed are touched, so that selections,
-// scrolling and screen readers are left in peace. act is called with what a message's button says and its ID.
+// scrolling and screen readers are left in peace. act is called with what a message's button says and what it is about:
+// the ID of an unsent message, else the turn.
 export class View {
   #rows = new Map(); // key → {node, print}
   #previews = new Map(); // turn → {node, body, text}
@@ -51,12 +56,12 @@ export class View {
     $("latest").hidden = true;
   }
 
-  draw(feed, pending) {
+  draw(feed, pending, commands) {
     const talk = $("talk"), first = this.#rows.size === 0;
     const anchor = $("log").querySelector(".message"), top = anchor?.offsetTop;
     $("log").ariaBusy = String(first); // what was there before is not news
-    this.#place(this.#list(feed.messages, pending));
-    this.#preview(feed);
+    this.#place(this.#list(feed, pending, commands));
+    this.#preview(feed, commands.has("stop"));
     $("earlier").hidden = !feed.more;
     $("empty").hidden = feed.messages.length + pending.length > 0;
     if (this.#bottom) this.toEnd();
@@ -67,15 +72,17 @@ export class View {
     if (first) requestAnimationFrame(() => { $("log").ariaBusy = "false"; });
   }
 
-  #list(messages, pending) {
+  #list({ messages, waits }, pending, commands) {
     const rows = [];
+    const asking = new Map(waits.map((w) => [messages.findLast((m) => m.turn === w.turn && m.from === "agent")?.id, w]));
     let last = "";
     for (const m of [...messages, ...pending.map((p) => ({ ...p, from: "owner", channel: "web" }))]) {
       const at = new Date(m.at), name = day(at);
       const key = m.client || m.id;
       if (name !== last) rows.push({ key: "day " + key, print: name, make: () => element("div", "day", name) });
       last = name;
-      rows.push({ key, print: [m.state, m.error, m.text].join(), make: () => this.#message(m, at) });
+      const wait = asking.get(m.id), pressed = commands.has("cancel", m.turn) || commands.has("answer", m.turn);
+      rows.push({ key, print: [m.state, m.error, m.text, wait?.kind, pressed].join(), make: () => this.#message(m, at, wait, pressed) });
     }
     return rows;
   }
@@ -89,7 +96,9 @@ export class View {
       if (row?.print !== print) {
         const node = make();
         if (row?.node === next) next = node;
+        const focused = row?.node.contains(document.activeElement);
         row?.node.replaceWith(node);
+        if (focused) $("talk").focus({ preventScroll: true });
         this.#rows.set(key, row = { node, print });
       }
       if (row.node === next) next = next.nextSibling;
@@ -97,7 +106,7 @@ export class View {
     }
   }
 
-  #message(m, at) {
+  #message(m, at, wait, pressed) {
     const body = element("div", "body");
     body.append(m.from === "owner" ? m.text : markdown(m.text));
     const time = element("time", "", clock.format(at));
@@ -105,20 +114,35 @@ export class View {
     const meta = element("div", "meta", time);
     if (m.channel !== "web") meta.append(element("span", "badge", services[m.channel] ?? m.channel));
     const said = m.state === "refused" ? m.error : m.from === "owner" || m.state === "held" ? states[m.state] : "";
-    if (said) meta.append(element("span", /refused|failed|held/.test(m.state) ? "bad" : "", said));
+    const cancelling = m.state === "queued" && pressed;
+    if (cancelling) meta.append("Cancelling…");
+    else if (said) meta.append(element("span", /refused|failed|held/.test(m.state) ? "bad" : "", said));
     if (m.state === "waiting") meta.append(this.#button("Retry now", m.id));
     if (m.state === "refused") meta.append(this.#button("Send again", m.id), this.#button("Edit", m.id));
-    return element("article", `message ${m.from}`, element("span", "unseen", speakers[m.from] + ": "), body, meta);
+    if (m.state === "queued" && m.turn && !pressed) meta.append(this.#button("Cancel", m.turn, "Cancel this message"));
+    const article = element("article", `message ${m.from}`, element("span", "unseen", speakers[m.from] + ": "), body);
+    if (wait?.kind === "confirmation" && !pressed) article.append(this.#choice(wait));
+    if (wait) meta.append(element("span", "wanted", pressed ? "Answering…" : wanted[wait.kind] ?? wanted.question));
+    article.append(meta);
+    return article;
   }
 
-  #button(text, id) {
+  #choice(wait) {
+    const choice = element("div", "choice", this.#button("Yes", wait.turn), this.#button("No", wait.turn));
+    choice.role = "group";
+    choice.ariaLabel = wait.text;
+    return choice;
+  }
+
+  #button(text, subject, label = text) {
     const b = element("button", "text-button", text);
-    b.onclick = () => this.act(text, id);
+    b.ariaLabel = label;
+    b.onclick = () => this.act(text, subject);
     return b;
   }
 
   // preview shows what running turns have written so far, or that they run.
-  #preview(feed) {
+  #preview(feed, stopping) {
     const replies = new Map(feed.replies);
     const running = feed.messages.findLast((m) => m.from === "owner" && m.state === "running");
     if (!replies.size && running) replies.set(running.turn, { text: "" });
@@ -127,14 +151,16 @@ export class View {
       let p = this.#previews.get(turn);
       if (!p) {
         const body = element("div", "body");
-        p = { body, node: element("article", "message agent", body, element("div", "meta", "Working…")) };
+        p = { body, meta: element("div", "meta") };
+        p.node = element("article", "message agent", body, p.meta);
         $("live").append(p.node);
         this.#previews.set(turn, p);
       }
       if (p.text !== text) p.body.replaceChildren(text.trim() ? markdown(text) : dots());
       p.text = text;
+      p.meta.textContent = stopping ? "Stopping…" : "Working…";
     }
-    const said = replies.size ? "Bobbin is working." : "";
+    const said = !replies.size ? "" : stopping ? "Stopping." : "Bobbin is working.";
     if ($("said").textContent !== said) $("said").textContent = said;
   }
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // readWidth is how many turns are read side by side for the states of their messages.
@@ -39,6 +40,19 @@ func (c Conversation) Before(ctx context.Context, in id.Thread, cursor string, l
 		return web.Page{}, err
 	}
 	return c.page(ctx, in, log)
+}
+
+// Waits is web.Conversation's.
+func (c Conversation) Waits(ctx context.Context, in id.Thread) ([]web.Wait, error) {
+	open, err := wait.Open(ctx, c.Table, in, "")
+	if err != nil {
+		return nil, err
+	}
+	waits := make([]web.Wait, len(open))
+	for i, w := range open {
+		waits[i] = web.Wait{Turn: w.Turn, Kind: w.Kind, Text: w.Text, Asked: w.Asked}
+	}
+	return waits, nil
 }
 
 func (c Conversation) page(ctx context.Context, in id.Thread, log thread.Log) (web.Page, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bobbin-agent/bobbin/shared/channel/web"
 	"github.com/bobbin-agent/bobbin/shared/channel/web/webstore"
@@ -13,6 +14,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 var noon = time.UnixMilli(1_900_000_000_000)
@@ -45,5 +47,35 @@ func TestAMessageIsAsFarAsTheTurnThatAnswersIt(t *testing.T) {
 		if diff := cmp.Diff(map[string]web.State{"first": want, "taken": want}, got); diff != "" {
 			t.Errorf("%s: want (-), got (+):\n%s", status, diff)
 		}
+	}
+}
+
+func TestWaitsAreThoseOfTheThreadInAllItsSessions(t *testing.T) {
+	t.Parallel()
+	store := new(tabletest.Fake)
+	open := func(in id.Thread, session id.Session, of id.Turn, ask wait.Ask) {
+		w := wait.Wait{Ask: ask, Turn: of, Owner: "o", Thread: in, Session: session, Asked: noon}
+		if err := store.Write(t.Context(), table.Write{ID: string(of), Ops: w.Put()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	action := &wait.Action{Key: "k", Tool: "send", Arguments: []byte(`{"to":"secret"}`)}
+	open("t", "t", "1", wait.Ask{Kind: wait.Confirmation, Text: "Send it?", Action: action})
+	open("t", "task", "2", wait.Ask{Kind: wait.Question, Text: "Which colour?"})
+	open("other", "other", "3", wait.Ask{Kind: wait.Question, Text: "Not yours"})
+	got, err := webstore.Conversation{Table: store}.Waits(t.Context(), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		got[i].Asked = got[i].Asked.UTC()
+	}
+	want := []web.Wait{
+		{Turn: "1", Kind: wait.Confirmation, Text: "Send it?", Asked: noon.UTC()},
+		{Turn: "2", Kind: wait.Question, Text: "Which colour?", Asked: noon.UTC()},
+	}
+	byTurn := cmpopts.SortSlices(func(a, b web.Wait) bool { return a.Turn < b.Turn })
+	if diff := cmp.Diff(want, got, byTurn); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }

@@ -34,6 +34,28 @@ export function press(key, more) {
   $("#text").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
 }
 
+// escape presses Esc wherever the focus is.
+export function escape(more) {
+  document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true, ...more }));
+}
+
+// click presses the first button with that text.
+export function click(text) {
+  const button = $$("button").find((b) => b.innerText === text);
+  if (button) button.click();
+  else wrong.push(`there is no button ${text}`);
+}
+
+// posts are the bodies of all that was posted to a path of the server, in order.
+export function posts(path) {
+  const seen = [], real = window.fetch;
+  window.fetch = (to, options) => {
+    if (to === path) seen.push(JSON.parse(options.body));
+    return real(to, options);
+  };
+  return seen;
+}
+
 export function write(text) {
   type(text);
   press("Enter");
