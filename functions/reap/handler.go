@@ -19,11 +19,11 @@ func (h handler) handle(ctx context.Context, _ json.RawMessage) error {
 	var last error
 	h.reaper.Watch(ctx, func(r reaper.Report, err error) {
 		last = err
-		if r.Woken+r.Sent+r.Buried+r.Failed == 0 && err == nil {
+		if r.Woken+r.Sent+r.Buried+r.Stopped+r.Failed == 0 && err == nil {
 			return
 		}
 		h.log.LogAttrs(ctx, slog.LevelInfo, "brought back", slog.Int("sessions", r.Woken), slog.Int("conversations", r.Sent),
-			slog.Int("interrupted", r.Buried), slog.Int("failed", r.Failed), slog.Any("error", err))
+			slog.Int("interrupted", r.Buried), slog.Int("stopped", r.Stopped), slog.Int("failed", r.Failed), slog.Any("error", err))
 	})
 	return last
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/aws/deployment"
 	"github.com/bobbin-agent/bobbin/shared/runner"
+	"github.com/bobbin-agent/bobbin/shared/tool"
 )
 
 func main() {
@@ -21,9 +22,12 @@ func main() {
 		log.ErrorContext(ctx, "starting", slog.Any("error", err))
 		os.Exit(1)
 	}
+	alive := &tool.Lingering{}
 	h := &handler{
-		runner: sync.OnceValue(func() *runner.Runner { return open(d, log) }),
+		runner: sync.OnceValue(func() *runner.Runner { return open(d, alive, log) }),
 		lease:  d.Queue.LeaseFor,
+		alive:  alive,
+		exit:   os.Exit,
 		log:    log,
 	}
 	lambda.Start(h.handle)

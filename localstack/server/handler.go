@@ -26,6 +26,7 @@ func (s *Server) handler(ctx context.Context) http.Handler {
 		Live:         &s.hub,
 		About:        s.settings.About,
 		Local:        localPerson,
+		Clearing:     true,
 		Report: func(ctx context.Context, err error) {
 			s.settings.Log.WarnContext(ctx, "serving the page", slog.Any("error", err))
 		},

@@ -29,6 +29,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/runner"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/tool"
+	"github.com/bobbin-agent/bobbin/shared/tool/ask"
 	"github.com/bobbin-agent/bobbin/shared/tool/clock"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
@@ -127,10 +128,10 @@ func (s *Server) wire() {
 	holder := ids.New(time.Now())
 	records := s.store.Table()
 	gone := func(other string) bool { return other != holder } // the store is locked: whoever held it before has ended
-	desk := &turn.Desk{Table: records, IDs: ids, Holder: holder, Gone: gone}
+	desk := &turn.Desk{Table: records, IDs: ids, Holder: holder, Gone: gone, Permits: s.settings.Turns}
 	s.book = &owner.Book{Table: records, IDs: ids}
 	s.inbox = &inbox.Inbox{
-		Table: records, Queue: &s.queue, Book: s.book, IDs: ids,
+		Table: records, Queue: &s.queue, Book: s.book, IDs: ids, Rules: s.settings.Rules, Ended: s.ended,
 		Stored: func(m thread.Message, in id.Thread, t id.Turn) {
 			s.hub.Publish(in, live.Event{Kind: live.Stored, Turn: t, Message: m.ID})
 			s.hub.Publish(in, live.Event{Kind: live.Turned, Turn: t, Status: live.Queued})
@@ -139,7 +140,9 @@ func (s *Server) wire() {
 	s.runner = &runner.Runner{
 		Desk: desk, Queue: &s.queue, Note: s.note,
 		Agent: &agent.Agent{
-			Model: model.Retry(s.settings.Model), Tools: []tool.Tool{clock.Tool()}, Blobs: s.store.Blob(), Show: s.show,
+			Model: model.Retry(s.settings.Model), Tools: []tool.Tool{clock.Tool(), ask.Tool()}, Blobs: s.store.Blob(),
+			Limits: agent.Limits{Steps: s.settings.Steps, Identical: s.settings.Repeats}, Show: s.show,
+			Posted: func(ctx context.Context, t turn.Turn) { s.runner.Post(ctx, t) },
 		},
 		Outbox: &outbox.Sender{
 			Table: records, IDs: ids, Holder: holder, Gone: gone, Channel: s.channel,
@@ -157,6 +160,16 @@ func (s *Server) wire() {
 				s.show(t, e)
 			}
 		},
+		Stopped: s.ended,
+	}
+}
+
+// ended shows the ends of turns that their own worker does not show.
+func (s *Server) ended(in id.Thread, turns ...id.Turn) {
+	for _, t := range turns {
+		for _, e := range live.Ending(t) {
+			s.hub.Publish(in, e)
+		}
 	}
 }
 
@@ -241,9 +254,10 @@ func (s *Server) sweep(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			s.settings.Log.ErrorContext(ctx, "sweeping", slog.Any("error", err))
 		}
-		if report.Woken+report.Sent+report.Buried+report.Failed > 0 {
+		if report.Woken+report.Sent+report.Buried+report.Stopped+report.Failed > 0 {
 			s.settings.Log.InfoContext(ctx, "brought back", slog.Int("sessions", report.Woken),
-				slog.Int("conversations", report.Sent), slog.Int("interrupted", report.Buried), slog.Int("failed", report.Failed))
+				slog.Int("conversations", report.Sent), slog.Int("interrupted", report.Buried),
+				slog.Int("stopped", report.Stopped), slog.Int("failed", report.Failed))
 		}
 		select {
 		case <-ctx.Done():

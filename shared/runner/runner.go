@@ -315,12 +315,19 @@ func (r *Runner) flush(ctx context.Context, t turn.Turn) {
 	report, err := r.Outbox.Flush(ctx, t.Route.Key())
 	r.report(ctx, t, report, err)
 	if err != nil || report.Again > 0 {
-		cause := string(t.ID) + "#" + strconv.FormatInt(t.Epoch, 10)
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-		defer cancel()
-		if err := r.Queue.Send(last, wake.Conversation(t.Route.Key()).Message(cause)); err != nil {
-			r.note(ctx, "wake-up not sent", t, err)
-		}
+		r.send(ctx, t, string(t.ID)+"#"+strconv.FormatInt(t.Epoch, 10))
+	}
+}
+
+// Post has sent what a turn has written that goes on.
+func (r *Runner) Post(ctx context.Context, t turn.Turn) { r.send(ctx, t, string(turn.LineID(t))) }
+
+// send asks for the turn's conversation to be sent. If that fails, due marks ask.
+func (r *Runner) send(ctx context.Context, t turn.Turn, cause string) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if err := r.Queue.Send(last, wake.Conversation(t.Route.Key()).Message(cause)); err != nil {
+		r.note(ctx, "wake-up not sent", t, err)
 	}
 }
 

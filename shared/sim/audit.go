@@ -132,9 +132,9 @@ func (a *audit) op(c *change, op *table.Op) {
 func (a *audit) queue(session string, op *table.Op) {
 	var e turn.Entry
 	a.read(op, &e)
-	a.of(session).queued[op.Key.Sort] = queuedTurn{len(a.writes), e.Generation, e.Turn.ID}
-	if now := a.threads[session]; e.Generation != now {
-		a.world.violate("%s was queued for generation %d, which is %d", op.Key, e.Generation, now)
+	a.of(session).queued[op.Key.Sort] = queuedTurn{len(a.writes), e.Turn.Generation, e.Turn.ID}
+	if now := a.threads[session]; e.Turn.Generation != now {
+		a.world.violate("%s was queued for generation %d, which is %d", op.Key, e.Turn.Generation, now)
 	}
 }
 

@@ -72,10 +72,10 @@ func (d *Deployment) Book() *owner.Book { return &owner.Book{Table: d.Table, IDs
 
 // Inbox accepts messages.
 func (d *Deployment) Inbox() *inbox.Inbox {
-	return &inbox.Inbox{Table: d.Table, Queue: d.Queue, Book: d.Book(), IDs: d.IDs}
+	return &inbox.Inbox{Table: d.Table, Queue: d.Queue, Book: d.Book(), IDs: d.IDs, Rules: d.Settings.Rules}
 }
 
 // Desk claims turns for this process.
 func (d *Deployment) Desk() *turn.Desk {
-	return &turn.Desk{Table: d.Table, IDs: d.IDs, Holder: d.IDs.New(time.Now())}
+	return &turn.Desk{Table: d.Table, IDs: d.IDs, Holder: d.IDs.New(time.Now()), Permits: d.Settings.Turns}
 }
