@@ -24,7 +24,7 @@ func newVendor(t *testing.T, c modeltest.Config, keys map[string]string) (*vendo
 	return &vendor{settings: settings, secrets: secrets, prefix: "/bobbin/main/"}, secrets, server
 }
 
-func ask(t *testing.T, m model.Model) error {
+func request(t *testing.T, m model.Model) error {
 	t.Helper()
 	_, err := m.Stream(t.Context(), model.Request{
 		Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Text: "say hi"}}}},
@@ -37,7 +37,7 @@ func TestANewKeyCountsAtTheNextRequest(t *testing.T) {
 	v, secrets, server := newVendor(t, modeltest.Config{}, map[string]string{config.AnthropicKey: "sk-old-0001"})
 	for _, key := range []string{"sk-old-0001", "sk-new-0002"} {
 		secrets.Set(config.AnthropicKey, key)
-		if err := ask(t, v); err != nil {
+		if err := request(t, v); err != nil {
 			t.Fatal(err)
 		}
 		requests := server.Requests()
@@ -46,7 +46,7 @@ func TestANewKeyCountsAtTheNextRequest(t *testing.T) {
 		}
 	}
 	before := v.opened
-	if err := ask(t, v); err != nil || v.opened != before {
+	if err := request(t, v); err != nil || v.opened != before {
 		t.Errorf("with the same key the model was made anew (error %v)", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestWithoutAUsableKeyTheOwnerReadsWhichParameterToSet(t *testing.T) {
 			if c.spoil != nil {
 				c.spoil(v, secrets)
 			}
-			err := ask(t, v)
+			err := request(t, v)
 			told, ok := errors.AsType[*model.Error](err)
 			if !ok || told.Kind != c.kind || !strings.Contains(told.Message, c.words) {
 				t.Errorf("got %v, want kind %v and the words %q", err, c.kind, c.words)
@@ -89,11 +89,11 @@ func TestWithoutAUsableKeyTheOwnerReadsWhichParameterToSet(t *testing.T) {
 func TestOneWhoSetsAMissingKeyNeedsNoRestart(t *testing.T) {
 	t.Parallel()
 	v, secrets, _ := newVendor(t, modeltest.Config{}, nil)
-	if err := ask(t, v); err == nil {
+	if err := request(t, v); err == nil {
 		t.Error("no error without a key")
 	}
 	secrets.Set(config.AnthropicKey, "sk-good-0001")
-	if err := ask(t, v); err != nil {
+	if err := request(t, v); err != nil {
 		t.Error(err)
 	}
 }
@@ -102,7 +102,7 @@ func TestAServerOfOnesOwnNeedsNoKey(t *testing.T) {
 	t.Parallel()
 	v, _, server := newVendor(t, modeltest.Config{Loose: true}, nil)
 	v.settings = provider.Settings{Choice: "openai:any", URL: server.OpenAIURL()}
-	if err := ask(t, v); err != nil {
+	if err := request(t, v); err != nil {
 		t.Error(err)
 	}
 	if got := v.Info(); got != (model.Info{Provider: "openai", Name: "any"}) {
