@@ -26,6 +26,7 @@ func main() {
 		Conversation: webstore.Conversation{Table: d.Table},
 		People:       webstore.People{Book: d.Book()},
 		About:        web.About{Model: d.Settings.Model},
+		Clearing:     d.Settings.Clearing,
 		Report: func(ctx context.Context, err error) {
 			log.LogAttrs(ctx, slog.LevelWarn, "serving the page", slog.Any("error", err))
 		},

@@ -130,7 +130,11 @@ func own(s Settings, f grant.Function) map[string]string {
 			"BOBBIN_TELEGRAM_RESET":    s.TelegramReset,
 		}
 	case grant.Web:
-		return map[string]string{"BOBBIN_WEB_BUSY": s.WebBusy, "BOBBIN_WEB_DEBOUNCE": s.WebDebounce}
+		return map[string]string{
+			"BOBBIN_WEB_BUSY":     s.WebBusy,
+			"BOBBIN_WEB_DEBOUNCE": s.WebDebounce,
+			"BOBBIN_WEB_CLEARING": s.WebClearing,
+		}
 	case grant.Runner, grant.Reap:
 		return map[string]string{
 			"BOBBIN_TURNS":   strconv.Itoa(s.Turns),

@@ -42,6 +42,7 @@ type Settings struct {
 	TelegramReset    string // "telegram-reset": the text that starts a conversation afresh; "-" for none
 	WebBusy          string // "web-busy": as "telegram-busy", for the page
 	WebDebounce      string // "web-debounce": as "telegram-debounce", for the page
+	WebClearing      string // "web-clearing": on lets the page clear the conversation
 }
 
 // names and defaults of all settings; an empty default leaves the choice to the functions.
@@ -71,6 +72,7 @@ var defaults = map[string]string{
 	"telegram-reset":    "",
 	"web-busy":          "",
 	"web-debounce":      "",
+	"web-clearing":      "",
 }
 
 // Names lists the settings' names in alphabetical order.
@@ -113,6 +115,7 @@ func Parse(lookup func(name string) string) (Settings, error) {
 		TelegramReset:    r.reset("telegram-reset"),
 		WebBusy:          r.busy("web-busy"),
 		WebDebounce:      r.debounce("web-debounce"),
+		WebClearing:      r.oneOf("web-clearing", "", "on", "off"),
 	}
 	r.room(s)
 	if s.Build == "" {

@@ -74,6 +74,7 @@ func TestAWrongSettingIsNamedWithWhatItTakes(t *testing.T) {
 		{"telegram-reset", strings.Repeat("x", 65), "64 characters"},
 		{"web-busy", "wait", "steer or queue or refuse"},
 		{"web-debounce", "soon", "1.5s"},
+		{"web-clearing", "yes", "takes on or off"},
 		{"without", "runner/*", "runner/s3:GetObject"},
 		{"model-url", "localhost:11434", "https://"},
 		{"telegram-bot", "77:token", "[1-9]"},

@@ -211,7 +211,7 @@ func environmentCheck(t *testing.T, m template) {
 
 func TestEachFunctionGetsTheSettingsThatItNeeds(t *testing.T) {
 	m := synth(t, map[string]string{
-		"turns": "4", "steps": "9", "repeats": "3", "web-busy": "refuse", "web-debounce": "1s",
+		"turns": "4", "steps": "9", "repeats": "3", "web-busy": "refuse", "web-debounce": "1s", "web-clearing": "on",
 		"telegram-busy": "queue", "telegram-debounce": "1.5s", "telegram-scope": "conversation", "telegram-reset": "-",
 	})
 	bounds := object{"BOBBIN_TURNS": "4", "BOBBIN_STEPS": "9", "BOBBIN_REPEATS": "3"}
@@ -220,7 +220,7 @@ func TestEachFunctionGetsTheSettingsThatItNeeds(t *testing.T) {
 			"BOBBIN_TELEGRAM_BUSY": "queue", "BOBBIN_TELEGRAM_DEBOUNCE": "1.5s",
 			"BOBBIN_TELEGRAM_SCOPE": "conversation", "BOBBIN_TELEGRAM_RESET": "-",
 		},
-		grant.Web:    {"BOBBIN_WEB_BUSY": "refuse", "BOBBIN_WEB_DEBOUNCE": "1s"},
+		grant.Web:    {"BOBBIN_WEB_BUSY": "refuse", "BOBBIN_WEB_DEBOUNCE": "1s", "BOBBIN_WEB_CLEARING": "on"},
 		grant.Runner: bounds,
 		grant.Reap:   bounds,
 	} {

@@ -14,6 +14,7 @@ type Cloud struct {
 	QueueURL string // BOBBIN_QUEUE_URL
 	Secrets  string // BOBBIN_SECRETS: what the names of the secrets' parameters begin with
 	Bot      int64  // BOBBIN_TELEGRAM_BOT: the bot's numeric ID, the digits before its token's colon; 0 when there is none
+	Clearing bool   // BOBBIN_WEB_CLEARING: on or off, whether the page can clear the conversation; off unless said
 	AWS      AWS
 }
 
@@ -34,6 +35,7 @@ func (l Lookup) Table() string { return l.text("BOBBIN_TABLE", "") }
 func (l Lookup) Cloud() (Cloud, error) {
 	shared, err := l.shared(cloudTurns)
 	bot, botErr := l.bot()
+	clearing, clearingErr := choice(l, "BOBBIN_WEB_CLEARING", "off", "on")
 	c := Cloud{
 		Shared:   shared,
 		Table:    l.Table(),
@@ -41,9 +43,10 @@ func (l Lookup) Cloud() (Cloud, error) {
 		QueueURL: l.text("BOBBIN_QUEUE_URL", ""),
 		Secrets:  l.text("BOBBIN_SECRETS", ""),
 		Bot:      bot,
+		Clearing: clearing == "on",
 		AWS:      l.aws(),
 	}
-	return c, errors.Join(err, botErr,
+	return c, errors.Join(err, botErr, clearingErr,
 		l.required("deploy the stack again", "BOBBIN_TABLE", "BOBBIN_BUCKET", "BOBBIN_QUEUE_URL", "BOBBIN_SECRETS"),
 		l.required("Lambda itself sets it", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
 }

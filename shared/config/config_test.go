@@ -167,6 +167,7 @@ func TestCloudReadsEachVariable(t *testing.T) {
 		"BOBBIN_TELEGRAM_BUSY": {"queue", func(c *config.Cloud) { c.Telegram.Busy = inbox.QueueUp }},
 		"BOBBIN_TELEGRAM_BOT":  {"7123456789", func(c *config.Cloud) { c.Bot = 7123456789 }},
 		"BOBBIN_TABLE":         {" other ", func(c *config.Cloud) { c.Table = "other" }},
+		"BOBBIN_WEB_CLEARING":  {"on", func(c *config.Cloud) { c.Clearing = true }},
 		"AWS_SESSION_TOKEN":    {"session", func(c *config.Cloud) { c.AWS.SessionToken = "session" }},
 		"AWS_ENDPOINT_URL":     {"http://h:1", func(c *config.Cloud) { c.AWS.Endpoint = "http://h:1" }},
 	} {
@@ -194,7 +195,10 @@ func TestAFunctionSaysWhatItsEnvironmentLacksOrHasWrong(t *testing.T) {
 		_, err := from(variables).Cloud()
 		refused(t, name, "", err)
 	}
-	bad := map[string][]string{"BOBBIN_TELEGRAM_BOT": {"0", "-1", "bot", "1:hush", "99999999999999999999"}}
+	bad := map[string][]string{
+		"BOBBIN_TELEGRAM_BOT": {"0", "-1", "bot", "1:hush", "99999999999999999999"},
+		"BOBBIN_WEB_CLEARING": {"true", "1", "yes"},
+	}
 	maps.Copy(bad, wrong)
 	for name, values := range bad {
 		for _, value := range values {
