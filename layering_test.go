@@ -15,7 +15,7 @@ var layers = [][]string{
 	},
 	{ // engine and domains
 		"shared/due", "shared/wake", "shared/thread", "shared/owner", "shared/inbox", "shared/turn", "shared/outbox",
-		"shared/transcript", "shared/prompt", "shared/tool", "shared/tool/...", "shared/agent", "shared/runner", "shared/reaper",
+		"shared/transcript", "shared/wait", "shared/capacity", "shared/prompt", "shared/tool", "shared/tool/...", "shared/agent", "shared/runner", "shared/reaper",
 	},
 	{ // adapters, the settings that choose among them, and the seams' suites and fakes
 		"shared/aws/...", "shared/local/...", "shared/model/...", "shared/channel/...", "shared/config",
