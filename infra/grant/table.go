@@ -53,7 +53,9 @@ func ForModel(all []Grant, model string) []Grant {
 func All() []Grant {
 	return []Grant{
 		{Telegram, "dynamodb:GetItem", Table, "", Ours, "reads who wrote, the thread's head, what was accepted before"},
+		{Telegram, "dynamodb:Query", Table, "", Ours, "finds what a stop is to end, and what a plain yes or no answers"},
 		{Telegram, "dynamodb:PutItem", Table, "", Ours, "accepts: the turn, its queue mark, the message, the due mark"},
+		{Telegram, "dynamodb:UpdateItem", Table, "", Ours, "counts what is queued"},
 		{Telegram, "dynamodb:DeleteItem", Table, "", Ours, "uses up a pairing code"},
 		{Telegram, "dynamodb:ConditionCheckItem", Table, "", Ours, "accepts only while the sender is who it has read and the thread as it has read it"},
 		{Telegram, "sqs:SendMessage", Queue, "", Ours, "wakes the session"},
@@ -64,6 +66,7 @@ func All() []Grant {
 		{Web, "dynamodb:GetItem", Table, "", Ours, "reads who asks and the thread's head"},
 		{Web, "dynamodb:Query", Table, "", Ours, "lists the conversation"},
 		{Web, "dynamodb:PutItem", Table, "", Ours, "accepts: the turn, its queue mark, the message, the due mark"},
+		{Web, "dynamodb:UpdateItem", Table, "", Ours, "counts what is queued"},
 		{Web, "dynamodb:DeleteItem", Table, "", Ours, "uses up a pairing code"},
 		{Web, "dynamodb:ConditionCheckItem", Table, "", Ours, "accepts only while the sender is who it has read and the thread as it has read it"},
 		{Web, "sqs:SendMessage", Queue, "", Ours, "wakes the session"},
@@ -73,6 +76,7 @@ func All() []Grant {
 		{Runner, "dynamodb:GetItem", Table, "", Ours, "reads the fence, the lease, the manifest"},
 		{Runner, "dynamodb:Query", Table, "", Ours, "finds the oldest queued turn and the messages to deliver"},
 		{Runner, "dynamodb:PutItem", Table, "", Ours, "claims, checkpoints, finishes, beats the lease"},
+		{Runner, "dynamodb:UpdateItem", Table, "", Ours, "counts down what it claims and takes"},
 		{Runner, "dynamodb:DeleteItem", Table, "", Ours, "takes queue marks, settles due marks"},
 		{Runner, "dynamodb:ConditionCheckItem", Table, "", Ours, "checks the fence in every write of a turn"},
 		{Runner, "s3:GetObject", Objects, "", Ours, "loads the transcript"},
@@ -92,6 +96,7 @@ func All() []Grant {
 		{Reap, "dynamodb:GetItem", Table, "", Ours, "looks at what a due mark stands for"},
 		{Reap, "dynamodb:Query", Table, "", Ours, "walks the due marks"},
 		{Reap, "dynamodb:PutItem", Table, "", Ours, "moves due marks, ends dead turns"},
+		{Reap, "dynamodb:UpdateItem", Table, "", Ours, "counts down what a stop cancels"},
 		{Reap, "dynamodb:DeleteItem", Table, "", Ours, "drops stale due marks, ends dead turns"},
 		{Reap, "sqs:SendMessage", Queue, "", Ours, "sends the wake-ups that were lost"},
 		{Reap, "logs:CreateLogStream", Logs, "", AWS, "opens a log"},
