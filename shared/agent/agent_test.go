@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,173 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bobbin-agent/bobbin/shared/agent"
 	"github.com/bobbin-agent/bobbin/shared/blob/blobtest"
-	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/live"
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/prompt"
 	"github.com/bobbin-agent/bobbin/shared/table"
-	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/tool"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
-
-var noon = time.UnixMilli(1_900_000_000_000)
-
-// world is one session with an agent whose model answers as told.
-type world struct {
-	*testing.T
-	agent.Agent
-	store    *tabletest.Fake
-	blobs    *blobtest.Fake
-	desk     *turn.Desk
-	said     int
-	answers  []answer // of the next requests, one after the other; the last one again and again
-	requests []model.Request
-}
-
-// answer is what the model does about a request.
-type answer func(context.Context, func(model.Delta)) (model.Response, error)
-
-func (w *world) Info() model.Info { return model.Info{Provider: "test", Name: "told"} }
-
-func (w *world) Stream(ctx context.Context, req model.Request, show func(model.Delta)) (model.Response, error) {
-	req.Messages = slices.Clone(req.Messages)
-	w.requests = append(w.requests, req)
-	next := w.answers[0]
-	if len(w.answers) > 1 {
-		w.answers = w.answers[1:]
-	}
-	return next(ctx, show)
-}
-
-func newWorld(t *testing.T, answers ...answer) *world {
-	t.Helper()
-	w := &world{T: t, store: new(tabletest.Fake), blobs: new(blobtest.Fake), answers: answers}
-	w.desk = &turn.Desk{Table: w.store, IDs: new(id.Source), Holder: "here"}
-	w.Agent = agent.Agent{Model: w, Blobs: w.blobs, Tools: []tool.Tool{{
-		Name: "echo",
-		Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
-			return tool.Result{Text: "heard " + string(c.Arguments)}, nil
-		},
-	}}}
-	w.write(thread.Head{ID: "t", Owner: "o", Status: thread.Active}.Put())
-	return w
-}
-
-func (w *world) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
-func (w *world) write(ops ...table.Op) {
-	w.Helper()
-	w.must(w.store.Write(w.Context(), table.Write{ID: w.desk.IDs.New(noon), Ops: ops}))
-}
-
-// claim queues what the owner says and claims its turn.
-func (w *world) claim(text string) *turn.Run {
-	w.Helper()
-	w.queue(w.Context(), text)
-	view, err := w.desk.Look(w.Context(), "t", "t")
-	w.must(err)
-	run, err := w.desk.Claim(w.Context(), view, noon)
-	w.must(err)
-	return run
-}
-
-// queue queues what the owner says.
-func (w *world) queue(ctx context.Context, text string) {
-	w.Helper()
-	w.said++
-	t := turn.Turn{
-		ID: id.Turn(fmt.Sprint("u", w.said)), Owner: "o", Thread: "t", Session: "t", Source: turn.User, Status: turn.Queued,
-		Route: channel.Route{Connection: channel.Web}, Created: noon,
-	}
-	m := thread.Message{
-		ID: id.Message(fmt.Sprint("m", w.said)), At: noon.Add(time.Duration(w.said) * time.Microsecond), From: thread.Owner,
-		Text: text, Turn: t.ID,
-	}
-	t.Message = m.Key("t").Sort
-	e := turn.Entry{Turn: t, Text: text, Order: turn.Order(noon, int64(w.said), 0), WakeAt: noon}
-	w.must(w.store.Write(ctx, table.Write{
-		ID: w.desk.IDs.New(noon), Ops: []table.Op{t.Put(table.Absent()), e.Put(), m.Put("t", table.Absent())},
-	}))
-}
-
-// turn runs a turn to its end.
-func (w *world) turn(text string) turn.Ending {
-	w.Helper()
-	run := w.claim(text)
-	ending, err := w.Work(w.Context(), run)
-	w.must(err)
-	ending.At = noon
-	w.must(run.End(w.Context(), ending))
-	return ending
-}
-
-// bury ends the running turn as that of a dead worker.
-func (w *world) bury(ctx context.Context) {
-	w.Helper()
-	view, err := w.desk.Look(ctx, "t", "t")
-	w.must(err)
-	_, err = w.desk.Bury(ctx, "t", view, noon)
-	w.must(err)
-}
-
-func say(text string) answer {
-	return func(context.Context, func(model.Delta)) (model.Response, error) {
-		return model.Response{Blocks: []model.Block{{Text: text}}, Stop: model.StopEnd, Usage: model.Usage{Input: 2, Output: 1}}, nil
-	}
-}
-
-func call(name string, arguments ...string) answer {
-	return func(context.Context, func(model.Delta)) (model.Response, error) {
-		r := model.Response{Stop: model.StopTools}
-		for i, a := range arguments {
-			c := &model.ToolCall{ID: fmt.Sprint("call-", i), Name: name, Arguments: json.RawMessage(a)}
-			r.Blocks = append(r.Blocks, model.Block{Call: c})
-		}
-		return r, nil
-	}
-}
-
-func fail(err error) answer {
-	return func(context.Context, func(model.Delta)) (model.Response, error) { return model.Response{}, err }
-}
-
-// flat writes messages as lines, without the circumstances of a turn.
-func flat(messages []model.Message) (lines []string) {
-	for _, m := range messages {
-		for _, b := range m.Blocks {
-			switch {
-			case b.Call != nil:
-				lines = append(lines, fmt.Sprintf("call %s %s", b.Call.Name, b.Call.Arguments))
-			case b.Result != nil:
-				lines = append(lines, fmt.Sprintf("result %s %s", b.Result.CallID, b.Result.Text))
-			case !strings.HasPrefix(b.Text, "[Sun "):
-				lines = append(lines, string(m.Role)+": "+b.Text)
-			}
-		}
-	}
-	return lines
-}
-
-// last is what the model was sent last.
-func (w *world) last() []string { return flat(w.requests[len(w.requests)-1].Messages) }
-
-func (w *world) read(want ...string) {
-	w.Helper()
-	if diff := cmp.Diff(want, w.last()); diff != "" {
-		w.Errorf("the model reads: want (-), got (+):\n%s", diff)
-	}
-}
 
 func TestAnAnswerWithoutToolsEndsTheTurn(t *testing.T) {
 	t.Parallel()
@@ -495,28 +338,6 @@ func TestAStoreThatDoesNotAnswerIsNoReasonToStartClean(t *testing.T) {
 	w.blobs.Fault = func(blobtest.Call) blobtest.Fault { return blobtest.Fault{Kind: blobtest.Refused} }
 	if _, err := w.Work(t.Context(), run); err == nil || len(w.requests) != 1 {
 		t.Errorf("got %v after %d requests, want an error and no request", err, len(w.requests))
-	}
-}
-
-// What is sent during its last step is left for a turn that can answer it.
-func TestATurnEndsAfterManySteps(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, call("echo", `{}`))
-	w.Tools[0].Run = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-		if len(w.requests) == 75 {
-			w.queue(ctx, "still there?")
-		}
-		return tool.Result{Text: "ok"}, nil
-	}
-	ending := w.turn("go")
-	if len(w.requests) != 75 || ending.Status != turn.Failed || !strings.Contains(ending.Text, "after 75 steps") ||
-		!strings.Contains(ending.Text, "continue") {
-		t.Errorf("after %d requests: %+v", len(w.requests), ending)
-	}
-	w.answers = []answer{say("going on")}
-	ending = w.turn("continue") // after what waits, which is older
-	if got := w.last(); ending.Text != "going on" || got[len(got)-1] != "user: still there?" {
-		t.Errorf("got %+v to %q", ending, got[len(got)-1])
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/prompt"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
-	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // open reads the transcript and adds what is new: missing results, how the last turn failed, what the owner said.
@@ -36,15 +36,19 @@ func (w *work) open(ctx context.Context) error {
 		}
 		add(w.run, transcript.Note, prompt.Failed(*f))
 	}
-	add(w.run, transcript.Owner, prompt.Said(w.run.Input()))
+	in := w.run.Input()
+	if in.Resume != nil && in.Resume.Action != nil && !in.Resume.Yes {
+		add(w.run, transcript.Note, prompt.Declined(*in.Resume.Action))
+	}
+	add(w.run, transcript.Owner, prompt.Said(in))
 	return w.begun(ctx)
 }
 
 // begun does what comes before the first request: what was confirmed, or what the owner wrote right after.
 func (w *work) begun(ctx context.Context) error {
 	switch in := w.run.Input(); {
-	case in.Resume != nil && in.Resume.Action != nil:
-		return w.confirmed(ctx, *in.Resume)
+	case in.Resume != nil && in.Resume.Action != nil && in.Resume.Yes:
+		return w.confirmed(ctx, *in.Resume.Action)
 	case !in.Ready.IsZero():
 		taken, err := w.run.Steer(ctx, time.Now(), prompt.Said)
 		w.Agent.took(taken)
@@ -55,20 +59,16 @@ func (w *work) begun(ctx context.Context) error {
 
 // confirmed makes the action that the owner agreed to, once: a crash in its middle leaves it unknown, and nobody makes
 // it again.
-func (w *work) confirmed(ctx context.Context, r turn.Resumption) error {
-	if !r.Yes {
-		add(w.run, transcript.Note, prompt.Declined(*r.Action))
-		return nil
-	}
-	if _, err := w.run.Begin(ctx, time.Now(), []string{r.Action.Tool}, ""); err != nil {
+func (w *work) confirmed(ctx context.Context, a wait.Action) error {
+	if _, err := w.run.Begin(ctx, time.Now(), []string{a.Tool}, ""); err != nil {
 		return err
 	}
-	result, err := w.guard.Perform(ctx, *r.Action)
+	result, err := w.guard.Perform(ctx, a)
 	if err != nil {
 		return err
 	}
 	w.run.Answered()
-	add(w.run, transcript.Note, prompt.Confirmed(*r.Action, result))
+	add(w.run, transcript.Note, prompt.Confirmed(a, result))
 	// A crash before the next write leaves an action that has been made, of which the next turn hears as interrupted.
 	return w.run.Checkpoint(ctx, time.Now())
 }

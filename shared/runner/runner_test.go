@@ -129,19 +129,33 @@ func (w *world) say(text string) id.Turn {
 	t := turn.Turn{
 		ID: id.Turn(fmt.Sprint("u", w.said)), Owner: "o", Thread: "t", Session: "t", Source: turn.User, Status: turn.Queued,
 		Route: channel.Route{Connection: "telegram-1", Conversation: "7"}, Created: time.Now(),
+		Order: turn.Order(time.Now(), int64(w.said), 0), Generation: w.head().Generation,
 	}
-	e := turn.Entry{Turn: t, Text: text, Order: turn.Order(time.Now(), int64(w.said), 0), WakeAt: time.Now()}
-	w.write(t.Put(table.Absent()), e.Put())
+	w.write(turn.Entry{Turn: t, Text: text, WakeAt: time.Now()}.Enqueue()...)
 	return t.ID
 }
 
-// stop raises the thread's generation, as a stop does.
-func (w *world) stop() {
+func (w *world) head() thread.Head {
 	w.Helper()
 	head, err := thread.Load(w.Context(), w.store, "t")
 	w.must(err)
-	head.Generation++
-	w.write(head.Put())
+	return head
+}
+
+// press begins a stop of all that has been sent, and returns it; nothing has ended yet.
+func (w *world) press() turn.Stop {
+	w.Helper()
+	head, raised := w.head().Raise(thread.Stop{Pressed: time.Now()})
+	s := turn.Stop{ID: "stop", Thread: "t", Raised: time.Now(), Stop: raised}
+	w.write(append(s.Press(), head.Put())...)
+	return s
+}
+
+// stop presses one and carries it out.
+func (w *world) stop() {
+	w.Helper()
+	_, err := w.Desk.Halt(context.WithoutCancel(w.Context()), "t", w.press().Record())
+	w.must(err)
 }
 
 // held is the hold on a wake-up; it writes down what is done with it, and when.
@@ -308,7 +322,7 @@ func TestWhatWasQueuedBeforeAStopIsCancelledInPassing(t *testing.T) {
 		for i := range 5 {
 			before = append(before, w.say(fmt.Sprint(i)))
 		}
-		w.stop()
+		w.press()
 		w.run()
 		for _, u := range before {
 			if got := w.turn(u); got.Status != turn.Cancelled {
@@ -321,10 +335,10 @@ func TestWhatWasQueuedBeforeAStopIsCancelledInPassing(t *testing.T) {
 
 func TestVeryManyCancelledTurnsTakeMoreThanOneWakeUp(t *testing.T) {
 	bubble(t, func(w *world) {
-		for i := range 30 {
+		for i := range turn.MaxQueued {
 			w.say(fmt.Sprint(i))
 		}
-		w.stop()
+		w.press()
 		if _, _, err := w.handle(session, 1); err == nil {
 			w.Error("got no error: the wake-up would not come again")
 		}
@@ -460,8 +474,8 @@ func TestALostLeaseStopsTheWork(t *testing.T) {
 			return busyFor(time.Hour)(ctx, run)
 		}
 		w.run()
-		if took := time.Since(begun); took != turn.Beat {
-			w.Errorf("it stopped after %v, want at the next sign of life", took)
+		if took := time.Since(begun); took != time.Second {
+			w.Errorf("it stopped after %v, want when it looked next", took)
 		}
 		if got := w.turn(u); got.Status != turn.Failed || !slices.Contains(w.notes, "turn given up") {
 			w.Errorf("the turn is %s, noted %v", got.Status, w.notes)
