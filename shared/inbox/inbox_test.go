@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bobbin-agent/bobbin/shared/blob/blobtest"
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/fault"
@@ -36,6 +37,7 @@ type world struct {
 	*testing.T
 	*inbox.Inbox
 	store *tabletest.Fake
+	blobs blobtest.Fake
 	sent  []queue.Message
 	stops int // of the fault hook of the queue: how many sends are refused
 
@@ -88,16 +90,6 @@ func (w *world) accept(m inbox.Message) inbox.Receipt {
 		w.Fatal(err)
 	}
 	return r
-}
-
-// partition lists the sort keys of a partition.
-func (w *world) partition(name string) (keys []string) {
-	for _, item := range w.store.Items() {
-		if item.Key.Partition == name {
-			keys = append(keys, item.Key.Sort)
-		}
-	}
-	return keys
 }
 
 func (w *world) count(prefix string) (n int) {
@@ -161,10 +153,10 @@ func TestAcceptingMakesATurnItsEntryItsMessageAndTheRequestToRunIt(t *testing.T)
 	}
 	wantTurn := turn.Turn{
 		ID: receipt.Turn, Owner: w.ada.ID, Thread: w.ada.Thread, Session: id.Session(w.ada.Thread), Source: turn.User,
-		Status: turn.Queued, Route: m.Route, Message: log.Cursor, Created: noon,
+		Status: turn.Queued, Route: m.Route, Message: log.Cursor, Created: noon, Order: turn.Order(noon, 1, 0),
 	}
 	wantEntry := turn.Entry{
-		Turn: wantTurn, Text: "hello", Quote: "forwarded", Order: turn.Order(noon, 1, 0), WakeAt: noon.Add(10 * time.Second),
+		Turn: wantTurn, Text: "hello", Quote: "forwarded", WakeAt: noon.Add(10 * time.Second),
 		Revision: entry.Revision,
 	}
 	if diff := cmp.Diff(&wantEntry, entry); diff != "" {
@@ -228,7 +220,7 @@ func TestADeliveryRepeatedTwentyTimesAtOnceMakesOneTurn(t *testing.T) {
 				if n := w.count("turn#"); n != 1 {
 					t.Errorf("there are %d turns", n)
 				}
-				if n := len(w.partition("session#" + string(w.ada.Thread))); n != 1 {
+				if n := w.count("session#" + string(w.ada.Thread) + "/" + turn.QueuePrefix); n != 1 {
 					t.Errorf("%d turns are queued", n)
 				}
 			})
@@ -319,8 +311,8 @@ func TestAStaleThreadIsReadAgain(t *testing.T) {
 	w.stop()
 	w.want(w.accept(say("7", "after")), inbox.Accepted)
 	entry := w.entry("after")
-	if entry.Generation != 1 {
-		t.Errorf("accepted under generation %d, want the one after the stop", entry.Generation)
+	if entry.Turn.Generation != 1 {
+		t.Errorf("accepted under generation %d, want the one after the stop", entry.Turn.Generation)
 	}
 }
 
