@@ -9,6 +9,8 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/prompt"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
+	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/turn"
 	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
@@ -67,6 +69,7 @@ func (w *work) confirmed(ctx context.Context, a wait.Action) error {
 	if err != nil {
 		return err
 	}
+	w.moved = true
 	w.run.Answered()
 	add(w.run, transcript.Note, prompt.Confirmed(a, result))
 	// A crash before the next write leaves an action that has been made, of which the next turn hears as interrupted.
