@@ -31,7 +31,10 @@ func must(t *testing.T, err error) {
 func TestTheHeadIsReadAsItWasPut(t *testing.T) {
 	t.Parallel()
 	store := new(tabletest.Fake)
-	want := thread.Head{ID: "t", Owner: "o", Status: thread.Active, Generation: 3}
+	want := thread.Head{
+		ID: "t", Owner: "o", Status: thread.Active, Generation: 3,
+		Stops: []thread.Stop{{Generation: 3, Conversation: "telegram-1:7", Order: "5", Pressed: noon.UTC()}},
+	}
 	must(t, write(t, store, "first", want.Put()))
 	got, err := thread.Load(t.Context(), store, "t")
 	want.Revision = "first"
@@ -66,11 +69,11 @@ func TestAThreadThatIsNotThere(t *testing.T) {
 func TestASessionHasOneRunningTurn(t *testing.T) {
 	t.Parallel()
 	store := new(tabletest.Fake)
-	must(t, write(t, store, "a", thread.PutRun("t", "s", "u1", 1)))
-	if _, ok := errors.AsType[*table.ConditionError](write(t, store, "b", thread.PutRun("t", "s", "u2", 2))); !ok {
+	must(t, write(t, store, "a", thread.PutRun("t", "s", "u1")))
+	if _, ok := errors.AsType[*table.ConditionError](write(t, store, "b", thread.PutRun("t", "s", "u2"))); !ok {
 		t.Error("a second running turn was recorded")
 	}
-	must(t, write(t, store, "c", thread.PutRun("t", "other", "u2", 1)))
+	must(t, write(t, store, "c", thread.PutRun("t", "other", "u2")))
 }
 
 func TestAMessageIsFoundAsItWasPut(t *testing.T) {
@@ -94,7 +97,7 @@ func TestAMessageIsFoundAsItWasPut(t *testing.T) {
 func conversation(t *testing.T, n int) table.Table {
 	t.Helper()
 	store := new(tabletest.Fake)
-	must(t, write(t, store, "head", thread.Head{ID: "t", Status: thread.Active}.Put(), thread.PutRun("t", "s", "u", 1)))
+	must(t, write(t, store, "head", thread.Head{ID: "t", Status: thread.Active}.Put(), thread.PutRun("t", "s", "u")))
 	for i := range n {
 		m := thread.Message{ID: id.Message(fmt.Sprint("m", i)), At: noon.Add(time.Duration(i) * time.Microsecond)}
 		must(t, write(t, store, fmt.Sprint("w", i), m.Put("t", table.Absent())))

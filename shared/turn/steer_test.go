@@ -37,8 +37,8 @@ func (w *world) sayOnPage(text string) id.Turn {
 
 // steer saves a step of the run and takes what is queued; it returns the texts.
 func (w *world) steer(run *turn.Run) (texts []string, err error) {
-	step := transcript.Entry{Kind: transcript.Results, Turn: run.Turn().ID, Blocks: []model.Block{{Text: "result"}}}
-	taken, err := run.Steer(w.Context(), noon, step, func(e turn.Entry) []model.Block { return []model.Block{{Text: e.Text}} })
+	run.Log().Append(transcript.Entry{Kind: transcript.Results, Turn: run.Turn().ID, Blocks: []model.Block{{Text: "result"}}})
+	taken, err := run.Steer(w.Context(), noon, func(e turn.Entry) []model.Block { return []model.Block{{Text: e.Text}} })
 	for _, e := range taken {
 		texts = append(texts, e.Text)
 	}
@@ -88,11 +88,7 @@ func (w *world) queuedTexts() (texts []string) {
 // withdraw cancels a queued message.
 func (w *world) withdraw(e turn.Entry) {
 	w.Helper()
-	t := e.Turn
-	t.Status = turn.Cancelled
-	w.must(w.store.Write(w.Context(), table.Write{ID: w.ids.New(noon), Ops: []table.Op{
-		table.Delete(e.Key(), table.At(e.Revision)), t.Put(table.At(e.Revision)), e.Mark().Settle(),
-	}}))
+	w.must(w.store.Write(w.Context(), table.Write{ID: w.ids.New(noon), Ops: turn.Cancel(noon, e)}))
 }
 
 // edit changes a queued message in its place.
@@ -216,7 +212,7 @@ func TestMoreMessagesThanAWriteHoldsAreTakenInSeveral(t *testing.T) {
 	w := newWorld(t)
 	run := w.claim(w.a, noon)
 	var want []string
-	for i := range 37 {
+	for i := range turn.MaxQueued { // one write takes 15
 		want = append(want, fmt.Sprint(i))
 		w.say(want[i])
 	}

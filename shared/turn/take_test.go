@@ -14,7 +14,7 @@ func TestARunningTurnTakesTheOldestMessagesOfItsOwnConversationUpToTheFirstThatM
 	elsewhere := channel.Route{Connection: "web", Conversation: "t"}
 	active := thread.Head{Status: thread.Active, Generation: 3}
 	entry := func(route channel.Route, change func(*Entry)) Entry {
-		e := Entry{Turn: Turn{ID: "u", Source: User, Route: route}, Order: "6", Generation: 3}
+		e := Entry{Turn: Turn{ID: "u", Source: User, Route: route, Order: "6", Generation: 3}}
 		if change != nil {
 			change(&e)
 		}
@@ -36,12 +36,15 @@ func TestARunningTurnTakesTheOldestMessagesOfItsOwnConversationUpToTheFirstThatM
 		"none behind another channel's": {User, active, []Entry{other, plain}, 0},
 		"as many as one write takes":    {User, active, many, maxTake},
 		"none that is no message":       {User, active, []Entry{entry(here, func(e *Entry) { e.Turn.Source = Resume })}, 0},
-		"none from before a stop":       {User, active, []Entry{entry(here, func(e *Entry) { e.Generation = 2 })}, 0},
-		"none on an archived thread":    {User, thread.Head{Status: thread.Archived}, []Entry{plain}, 0},
-		"into a resumed turn":           {Resume, active, []Entry{plain}, 1},
-		"into a task":                   {Task, active, []Entry{plain}, 1},
-		"none into a schedule's":        {Schedule, active, []Entry{plain}, 0},
-		"none into an event's":          {Event, active, []Entry{plain}, 0},
+		"none from before a stop":       {User, active, []Entry{entry(here, func(e *Entry) { e.Turn.Generation = 2 })}, 0},
+		"none that is to be a turn of its own": {
+			User, active, []Entry{entry(here, func(e *Entry) { e.Turn.Apart = true }), plain}, 0,
+		},
+		"none on an archived thread": {User, thread.Head{Status: thread.Archived}, []Entry{plain}, 0},
+		"into a resumed turn":        {Resume, active, []Entry{plain}, 1},
+		"into a task":                {Task, active, []Entry{plain}, 1},
+		"none into a schedule's":     {Schedule, active, []Entry{plain}, 0},
+		"none into an event's":       {Event, active, []Entry{plain}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
