@@ -37,9 +37,7 @@ func killedTurnDoesNotTakeTheQueueWithIt(t testing.TB, w world) {
 	p.say("hold " + name)
 	p.mind.wait(p.ctx, t, "hold "+name, 1)
 	p.say("say I was waiting")
-	if err := p.bot.WaitAcknowledged(p.ctx, p.id); err != nil {
-		t.Fatal(err)
-	}
+	p.acknowledged(t)
 	w.(mortal).kill(t)
 	p.hearsOf(t, interrupted)
 	p.hears(t, "I was waiting")

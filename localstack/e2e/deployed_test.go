@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,7 +63,8 @@ func startDeployed(t testing.TB) *deployed {
 	bot, _, _ := strings.Cut(telegramtest.Token, ":")
 	w.options = deploy.Options{
 		Settings: map[string]string{
-			"model": "openai:test-model", "model-url": w.vendor.OpenAIURL(),
+			"web-clearing": "on",
+			"model":        "openai:test-model", "model-url": w.vendor.OpenAIURL(),
 			"telegram-api": w.bot.URL(), "telegram-bot": bot, "telegram-rate": "off",
 		},
 		Secrets: map[string]string{
@@ -109,27 +111,33 @@ func (w *deployed) table() table.Table { return dynamo.New(deploy.Config(w.out.E
 
 func (w *deployed) code(t testing.TB, name string) string {
 	t.Helper()
-	ctx := w.within(t)
-	b := &book.Book{Table: w.table(), IDs: &id.Source{}}
-	o, there, err := b.First(ctx)
-	if err == nil && (name != "" || !there) {
-		o, err = b.Add(ctx, name, time.Now())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := b.NewCode(ctx, o.ID, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return code
+	return w.codes(t, name, 1)[0]
 }
 
-func (w *deployed) browser(t testing.TB) *browser {
+func (w *deployed) home(t testing.TB) (page *browser, code string) {
 	t.Helper()
-	b := &browser{url: w.url(), ctx: w.within(t)}
-	b.pair(t, w.code(t, ""))
-	return b
+	codes := w.codes(t, t.Name(), 2)
+	page = &browser{url: w.url(), ctx: w.within(t)}
+	page.pair(t, codes[0])
+	return page, codes[1]
+}
+
+// codes makes pairing codes for one new owner.
+func (w *deployed) codes(t testing.TB, name string, n int) (codes []string) {
+	t.Helper()
+	ctx, b := w.within(t), &book.Book{Table: w.table(), IDs: &id.Source{}}
+	o, err := b.Add(ctx, name, time.Now())
+	for range n {
+		var code string
+		if err == nil {
+			code, err = b.NewCode(ctx, o.ID, time.Now())
+		}
+		codes = append(codes, code)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return codes
 }
 
 // behind lets the minute's function look at once for what do has left.
@@ -212,6 +220,7 @@ func children(t testing.TB, parent int) (pids []int) {
 func (w *deployed) poll(t testing.TB) {
 	t.Helper()
 	p := poller.New(deploy.Config(w.out.Endpoint), w.out.QueueURL, w.out.Functions["runner"])
+	p.Concurrency = 8 // as many as the one process has workers
 	p.Failed = func(err error) { t.Logf("the poller: %v", err) }
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -252,10 +261,22 @@ func TestDeployed(t *testing.T) {
 		play(t, killing[:1])
 	})
 	t.Run("with a poller", func(t *testing.T) {
-		w.deploy(t, map[string]string{"mapping": "off"})
+		w.deploy(t, map[string]string{"mapping": "off", "runner-timeout": "60"})
 		w.poll(t)
-		play(t, parallel)
+		t.Run("side by side", func(t *testing.T) {
+			for _, s := range slices.Concat(parallel, long) {
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					s.play(t, w)
+				})
+			}
+		})
 		play(t, killing)
 		play(t, asking[:1])
+	})
+	t.Run("with few turns at once", func(t *testing.T) {
+		w.deploy(t, map[string]string{"mapping": "off", "turns": crowded.settings["turns"]})
+		w.poll(t)
+		play(t, []scenario{crowded})
 	})
 }

@@ -125,7 +125,7 @@ func uuid() string {
 }
 
 func pageIsAnswered(t testing.TB, w world) {
-	page := w.(hooked).browser(t)
+	page, _ := w.(hooked).home(t)
 	if status, body := page.do(t, http.MethodGet, "/", nil); status != http.StatusOK || !bytes.Contains(body, []byte("<html")) {
 		t.Errorf("GET /: %d with %d bytes, want the page", status, len(body))
 	}
@@ -141,7 +141,7 @@ func pageIsAnswered(t testing.TB, w world) {
 
 // The model has begun to answer and is held: what it has said so far is on its way to the page.
 func pageStreams(t testing.TB, w world) {
-	page := w.(hooked).browser(t)
+	page, _ := w.(hooked).home(t)
 	stream := page.open(t, http.MethodGet, "/api/events", nil)
 	defer stream.Body.Close()
 	next := events(t, stream.Body)

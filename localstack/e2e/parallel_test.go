@@ -23,9 +23,7 @@ func twoTurnsOfOneNeverDo(t testing.TB, w world) {
 	p.say("hold " + name + " 1")
 	p.mind.wait(p.ctx, t, "hold "+name+" 1", 1)
 	p.say("hold " + name + " 2")
-	if err := p.bot.WaitAcknowledged(p.ctx, p.id); err != nil {
-		t.Fatal(err)
-	}
+	p.acknowledged(t)
 	other.asks(t, "say meanwhile", "meanwhile")
 	p.mind.release(name + " 2") // if it were running, it would overtake
 	other.asks(t, "say and again", "and again")

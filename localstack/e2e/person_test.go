@@ -42,12 +42,38 @@ func owner(t testing.TB, w world) *person {
 	return p
 }
 
+// ownerAtHome is someone who has the page and Telegram.
+func ownerAtHome(t testing.TB, w world) (*browser, *person) {
+	t.Helper()
+	page, code := w.(hooked).home(t)
+	p := newcomer(t, w)
+	p.pair(t, code)
+	return page, p
+}
+
 func (p *person) pair(t testing.TB, code string) {
 	t.Helper()
 	p.asks(t, "/start "+code, paired)
 }
 
 func (p *person) say(text string) { p.bot.Say(p.id, text) }
+
+// acknowledged waits until everything that was said has been taken.
+func (p *person) acknowledged(t testing.TB) {
+	t.Helper()
+	if err := p.bot.WaitAcknowledged(p.ctx, p.id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reply answers a message of the bot's.
+func (p *person) reply(to telegramtest.Sent, text string) {
+	p.bot.Message(p.id, map[string]any{"text": text, "reply_to_message": map[string]any{
+		"message_id": to.ID, "date": to.At.Unix(), "text": to.Text,
+		"chat": map[string]any{"id": p.id, "type": "private"},
+		"from": map[string]any{"id": 123456789, "is_bot": true, "first_name": "Bobbin"},
+	}})
+}
 
 // next is the bot's next message.
 func (p *person) next(t testing.TB) telegramtest.Sent {

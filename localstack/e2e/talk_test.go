@@ -61,9 +61,7 @@ func burstIsAnsweredInOrder(t testing.TB, w world) {
 	for i := range 4 {
 		p.say(fmt.Sprintf("say %d", i))
 	}
-	if err := p.bot.WaitAcknowledged(p.ctx, p.id); err != nil {
-		t.Fatal(err)
-	}
+	p.acknowledged(t)
 	p.mind.release(name)
 	p.hears(t, "held "+name)
 	for i := range 4 {
@@ -81,9 +79,7 @@ func whatIsSentToAWorkingTurnIsAnsweredByIt(t testing.TB, w world) {
 	p.mind.wait(p.ctx, t, first, 1)
 	p.say(also)
 	p.say(last)
-	if err := p.bot.WaitAcknowledged(p.ctx, p.id); err != nil {
-		t.Fatal(err)
-	}
+	p.acknowledged(t)
 	p.mind.release(name)
 	p.hears(t, "at noon")
 	next := p.mind.wait(p.ctx, t, last, 1)

@@ -47,9 +47,7 @@ func refusedMarkupIsSentAsPlainText(t testing.TB, w world) {
 
 // The owner of the page has Telegram as well, and blocks the bot there.
 func blockedBotsReplyIsHeldAndSeen(t testing.TB, w world) {
-	page := w.(hooked).browser(t)
-	p := newcomer(t, w)
-	p.pair(t, w.code(t, ""))
+	page, p := ownerAtHome(t, w)
 	p.bot.Block(p.id, true)
 	text := "nobody hears " + t.Name()
 	p.say("say " + text)

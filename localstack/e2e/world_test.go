@@ -16,7 +16,7 @@ import (
 // world is a running Bobbin with what surrounds it.
 type world interface {
 	around() *surroundings
-	// code makes a pairing code for a new owner of that name, or for the first owner if the name is empty.
+	// code makes a pairing code for a new owner of that name.
 	code(t testing.TB, name string) string
 }
 
@@ -25,8 +25,8 @@ type hooked interface {
 	world
 	// url is where the webhook and the page are.
 	url() string
-	// browser opens the page as the first owner.
-	browser(t testing.TB) *browser
+	// home opens the page as an owner, and makes a code by which they pair another way.
+	home(t testing.TB) (page *browser, code string)
 }
 
 // stored is a world whose records and objects can be got at behind Bobbin's back.

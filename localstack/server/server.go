@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,7 +51,8 @@ type Settings struct {
 	config.Local
 	Model    model.Model
 	About    web.About
-	Telegram *Telegram // nil without a bot
+	Telegram *Telegram   // nil without a bot
+	Tools    []tool.Tool // that the model has beside Bobbin's own
 	// Check, if set, asks once, while the server is running already, whether the settings can be right; its error ends
 	// the server.
 	Check func(context.Context) error
@@ -140,7 +142,9 @@ func (s *Server) wire() {
 	s.runner = &runner.Runner{
 		Desk: desk, Queue: &s.queue, Note: s.note,
 		Agent: &agent.Agent{
-			Model: model.Retry(s.settings.Model), Tools: []tool.Tool{clock.Tool(), ask.Tool()}, Blobs: s.store.Blob(),
+			Model: model.Retry(s.settings.Model),
+			Tools: slices.Concat([]tool.Tool{clock.Tool(), ask.Tool()}, s.settings.Tools),
+			Blobs:  s.store.Blob(),
 			Limits: agent.Limits{Steps: s.settings.Steps, Identical: s.settings.Repeats}, Show: s.show,
 			Posted: func(ctx context.Context, t turn.Turn) { s.runner.Post(ctx, t) },
 		},

@@ -10,7 +10,6 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/prompt"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
 	"github.com/bobbin-agent/bobbin/shared/turn"
-	"github.com/bobbin-agent/bobbin/shared/turn"
 	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 

@@ -160,7 +160,7 @@ func (b *Inbox) enqueue(ctx context.Context, now time.Time, m Message, doing str
 // thread is as it was; if not, it looks again. The outcome is Accepted, Duplicate, Refused with what is to be told,
 // Obeyed if there was nothing to write, or Stranger when the message is nobody's and nothing was written.
 func (b *Inbox) write(ctx context.Context, now time.Time, m Message, make func(place) (draft, error)) (Receipt, draft, error) {
-	for range attempts {
+	for attempt := range attempts {
 		p, err := b.locate(ctx, m)
 		if err != nil {
 			return Receipt{}, draft{}, err
@@ -172,6 +172,9 @@ func (b *Inbox) write(ctx context.Context, now time.Time, m Message, make func(p
 		switch {
 		case err != nil:
 			return Receipt{}, draft{}, err
+		case attempt == 0 && d.refused+d.told != "": // no condition tells that the place is as it was remembered
+			b.forget(m)
+			continue
 		case d.refused != "":
 			return Receipt{Outcome: Refused, Told: d.refused}, d, nil
 		case d.told != "":

@@ -121,9 +121,9 @@ const MissedNotice = "A reply of mine may not have reached you; it is on my page
 func MissedID(reply id.Message) id.Message { return id.Message(id.From("missed", string(reply))) }
 
 // notify lists the operations that enqueue the notice of a reply's end, if there has to be one, and gives the notice.
-// There is none of what is no turn's reply: that leaves out strangers, and the notices themselves.
+// There is none for strangers, and none of the notice itself.
 func (r Row) notify(e end, now time.Time) ([]table.Op, *thread.Message) {
-	if !e.missed || r.Thread == "" || r.Turn == "" {
+	if !e.missed || r.Thread == "" || r.Text == MissedNotice {
 		return nil, nil
 	}
 	if earliest := r.At.Add(time.Microsecond); now.Before(earliest) {

@@ -1,15 +1,16 @@
 package sim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
@@ -20,11 +21,21 @@ type audit struct {
 	writes   map[string]bool // IDs of those applied: one sent again is applied once
 	sessions map[string]*sessionState
 	turns    map[id.Turn]*turnState
-	threads  map[string]int64        // their generations; a chat's session has its thread's ID
+	threads  map[string]int64 // their generations
+	stops    []*raised
+	slots    map[string]bool         // permits in use
 	looked   map[string]int          // when a lane last read the queue of a session
 	left     map[table.Key]time.Time // records that must be gone at the end; of due marks, when they are due
 	marks    int
-	acts     int // the owners' own writes
+}
+
+// raised is a stop, as its record says, and when it was raised, counted in writes.
+type raised struct {
+	thread.Stop
+	in   id.Thread
+	put  int
+	at   time.Duration
+	calm bool // nothing goes wrong
 }
 
 // sessionState is a session as its records say.
@@ -34,13 +45,13 @@ type sessionState struct {
 	holder string                // the lane that claimed the running turn
 	queued map[string]queuedTurn // by sort key
 	claims []id.Turn             // in order
+	drops  []int                 // when it was dropped, counted in writes
 }
 
 // queuedTurn is a queued turn as its record says.
 type queuedTurn struct {
-	put        int // when, counted in writes
-	generation int64
-	turn       id.Turn
+	turn.Turn
+	put int // when, counted in writes
 }
 
 // turnState is a turn as its record says.
@@ -48,7 +59,11 @@ type turnState struct {
 	turn.Turn
 	puts   int // how often it was put as queued
 	claims int
+	begun  int       // when, counted in writes
 	ended  int       // when, counted in writes
+	put    int       // when it was queued, counted in writes
+	hands  int       // how often it was handed over
+	waited bool      // it has ended as waiting
 	took   []id.Turn // whose messages it took, in order
 }
 
@@ -56,7 +71,7 @@ func (a *audit) start(w *world) {
 	a.world = w
 	a.writes = map[string]bool{}
 	a.sessions, a.turns = map[string]*sessionState{}, map[id.Turn]*turnState{}
-	a.threads = map[string]int64{}
+	a.threads, a.slots = map[string]int64{}, map[string]bool{}
 	a.looked, a.left = map[string]int{}, map[table.Key]time.Time{}
 }
 
@@ -69,6 +84,7 @@ type change struct {
 	head    bool
 	turns   []*turn.Turn
 	gone    []string // the sort keys of queued turns that leave the queue
+	waits   bool     // a wait is opened or closed
 }
 
 // applied takes note of a write.
@@ -82,7 +98,10 @@ func (a *audit) applied(lane string, w table.Write) {
 		a.op(&c, &w.Ops[i])
 	}
 	for _, t := range c.turns {
-		a.status(t)
+		a.status(c, t)
+	}
+	if n := len(a.slots); n > a.world.manners.permits {
+		a.world.violate("%d permits are in use, of %d", n, a.world.manners.permits)
 	}
 	if c.session != "" {
 		a.session(c)
@@ -109,6 +128,12 @@ func (a *audit) op(c *change, op *table.Op) {
 		var head struct{ Generation int64 }
 		a.read(op, &head)
 		a.threads[name] = head.Generation
+	case space == "thread" && strings.HasPrefix(op.Key.Sort, "stop#") && put:
+		a.raise(name, op)
+	case space == "cap" && strings.HasPrefix(op.Key.Sort, "slot#"):
+		if a.slots[op.Key.Sort] = put; !put {
+			delete(a.slots, op.Key.Sort)
+		}
 	case space != "session":
 	case strings.HasPrefix(op.Key.Sort, turn.QueuePrefix):
 		c.session = name
@@ -128,14 +153,48 @@ func (a *audit) op(c *change, op *table.Op) {
 	}
 }
 
-// queue follows a turn that is queued, which must be of the thread's generation.
+// queue follows a turn that is queued, which must be of the thread's generation. One that joins the line for a permit is
+// put once more.
 func (a *audit) queue(session string, op *table.Op) {
 	var e turn.Entry
 	a.read(op, &e)
-	a.of(session).queued[op.Key.Sort] = queuedTurn{len(a.writes), e.Turn.Generation, e.Turn.ID}
-	if now := a.threads[session]; e.Turn.Generation != now {
+	queued := a.of(session).queued
+	if _, again := queued[op.Key.Sort]; again {
+		a.world.cover.count("waited for a permit")
+		return
+	}
+	queued[op.Key.Sort] = queuedTurn{e.Turn, len(a.writes)}
+	if now := a.threads[string(e.Turn.Thread)]; e.Turn.Generation != now {
 		a.world.violate("%s was queued for generation %d, which is %d", op.Key, e.Turn.Generation, now)
 	}
+}
+
+// raise follows a stop.
+func (a *audit) raise(in string, op *table.Op) {
+	var s turn.Stop
+	a.read(op, &s)
+	if s.Tally.Queued+s.Tally.Running+s.Tally.Waiting > 0 || slices.ContainsFunc(a.stops, func(r *raised) bool {
+		return r.in == id.Thread(in) && r.Generation == s.Generation
+	}) {
+		return // it is being carried out
+	}
+	a.world.cover.count("stop")
+	a.stops = append(a.stops, &raised{s.Stop, id.Thread(in), len(a.writes), a.world.elapsed(), a.world.fair()})
+}
+
+// hit is the stop that a turn is to end by, which was queued when so many writes had been made; nil if there is none. It
+// is decided here anew, by what the owner did: what was sent before the stop, and was there when it came.
+func (a *audit) hit(t turn.Turn, put int) *raised {
+	for _, s := range a.stops {
+		before := t.Order <= s.Order
+		if t.Route.Key() != s.Conversation {
+			before = !t.Created.After(s.Pressed)
+		}
+		if s.in == t.Thread && put < s.put && before {
+			return s
+		}
+	}
+	return nil
 }
 
 func (a *audit) read(op *table.Op, v any) {
@@ -149,7 +208,15 @@ func (a *audit) keep(op *table.Op) {
 	space, _, _ := strings.Cut(op.Key.Partition, "#")
 	sort, _, _ := strings.Cut(op.Key.Sort, "#")
 	mark := space == "due"
-	if !mark && space != "conv" && (space != "session" || sort != "q" && sort != "lease") && (space != "thread" || sort != "run") {
+	switch {
+	case mark:
+		if k := strings.SplitN(op.Key.Sort, "#", 3)[1]; k == string(due.Expire) || k == string(due.Rest) {
+			return // of days to come
+		}
+	case space == "conv", space == "cap":
+	case space == "session" && (sort == "q" || sort == "lease" || sort == "sole"):
+	case space == "thread" && (sort == "run" || sort == "stop"):
+	default:
 		return
 	}
 	_, there := a.left[op.Key]
@@ -193,7 +260,7 @@ func (a *audit) of(session string) *sessionState {
 }
 
 // status follows a turn's status, which takes only the steps there are, and no turn is queued twice.
-func (a *audit) status(t *turn.Turn) {
+func (a *audit) status(c change, t *turn.Turn) {
 	s := a.turns[t.ID]
 	if s == nil {
 		s = &turnState{}
@@ -202,7 +269,10 @@ func (a *audit) status(t *turn.Turn) {
 	before := s.Turn
 	s.Turn = *t
 	switch {
+	case t.Status == turn.Queued && before.Status == turn.Queued: // it joins the line for a permit
+	case t.Status == turn.Running && before.Status == turn.Running: // it changes hands
 	case t.Status == turn.Queued:
+		s.put = len(a.writes)
 		if s.puts++; s.puts > 1 {
 			a.world.violate("turn %s was queued %d times", t.ID, s.puts)
 		}
@@ -216,14 +286,42 @@ func (a *audit) status(t *turn.Turn) {
 	if t.Status.Ended() {
 		s.ended = len(a.writes)
 	}
+	if t.Status == turn.Waiting {
+		s.waited = true
+		a.world.cover.count("turn waits")
+		a.world.confirm(t)
+	}
+	if t.Status == turn.Cancelled && t.ClosedBy == "" {
+		a.cancelled(c, s, before)
+	}
+}
+
+// cancelled checks that a turn was cancelled because its owner wanted that.
+func (a *audit) cancelled(c change, t *turnState, before turn.Turn) {
+	a.world.cover.count(string(before.Status) + " turn cancelled")
+	if s := a.hit(t.Turn, t.put); s != nil {
+		if late := a.world.elapsed() - s.at; s.calm && before.Status == turn.Running && late > time.Second {
+			a.world.violate("%s was stopped %v after the stop", t.ID, late)
+		}
+		return
+	}
+	if before.Status == turn.Queued && a.world.withdrawn(t.ID) || before.Status == turn.Waiting && c.fence != nil {
+		return
+	}
+	a.world.violate("%s turn %s was cancelled, and nobody had asked for it", before.Status, t.ID)
 }
 
 // session checks what a write does to a session, and then follows it.
 func (a *audit) session(c change) {
 	s := a.of(c.session)
 	switch {
+	case c.fence != nil && c.fence.Turn != "" && c.fence.Turn == s.fence.Turn:
+		a.change(s, c)
 	case c.fence != nil && c.fence.Turn != "":
 		a.claim(s, c)
+	case c.fence != nil && s.fence.Turn == "" && len(c.turns) == 0 || c.fence != nil && s.fence.Turn == "" && c.fence.Epoch == s.fence.Epoch+1:
+		s.drops = append(s.drops, len(a.writes))
+		a.world.cover.count("session dropped")
 	case c.fence != nil:
 		a.end(s, c)
 	case c.head && (s.fence.Turn == "" || s.holder != c.lane):
@@ -246,6 +344,25 @@ func (a *audit) session(c change) {
 	}
 }
 
+// change checks that a turn is handed over by its worker, and then taken up once.
+func (a *audit) change(s *sessionState, c change) {
+	t := a.turns[c.fence.Turn]
+	switch {
+	case c.fence.Epoch != s.fence.Epoch+1:
+		a.world.violate("epoch %d follows epoch %d", c.fence.Epoch, s.fence.Epoch)
+	case c.fence.Continuing == s.fence.Continuing:
+		a.world.violate("%s took %s from %s, who had not handed it over", c.lane, c.fence.Turn, s.holder)
+	case c.fence.Continuing && s.holder != c.lane:
+		a.world.violate("%s handed over %s, which %s has", c.lane, c.fence.Turn, s.holder)
+	case c.fence.Continuing:
+		s.holder = ""
+		t.hands++
+		a.world.cover.count("handed over")
+	default:
+		s.holder = c.lane
+	}
+}
+
 // claim checks that a turn begins alone, for the first time, and as the oldest of those its worker could see.
 func (a *audit) claim(s *sessionState, c change) {
 	if s.fence.Turn != "" {
@@ -259,6 +376,7 @@ func (a *audit) claim(s *sessionState, c change) {
 		a.world.violate("the fence of session %s names %s, which does not run", c.session, c.fence.Turn)
 		return
 	}
+	t.begun = len(a.writes)
 	if t.claims++; t.claims > 1 {
 		a.world.violate("turn %s began %d times", t.ID, t.claims)
 	}
@@ -304,11 +422,11 @@ func (a *audit) oldest(s *sessionState, c change, want []id.Turn) {
 		q, ok := s.queued[key]
 		if !ok {
 			a.world.violate("%s ran %s, which is not queued", c.lane, key)
-		} else if q.generation != a.threads[c.session] {
-			a.world.violate("%s ran %s of generation %d, which is %d", c.lane, key, q.generation, a.threads[c.session])
+		} else if hit := a.hit(q.Turn, q.put); hit != nil {
+			a.world.violate("%s ran %s, which had been stopped at %v", c.lane, key, hit.at)
 		}
 		gone[key] = true
-		turns = append(turns, q.turn)
+		turns = append(turns, q.ID)
 	}
 	if !slices.Equal(turns, want) || !slices.IsSorted(c.gone) {
 		a.world.violate("%s ran %v, and out of the queue went %v", c.lane, want, c.gone)
@@ -330,11 +448,25 @@ func (a *audit) end(s *sessionState, c change) {
 		a.world.violate("%s ended a turn of session %s, of which none runs", c.lane, c.session)
 	case len(c.turns) != 1 || c.turns[0].ID != s.fence.Turn || !c.turns[0].Status.Ended():
 		a.world.violate("%s freed session %s without ending %s", c.lane, c.session, s.fence.Turn)
+	case c.turns[0].Status == turn.Cancelled:
+		a.stopped(s, c)
 	case c.lane == s.holder:
 	case s.lease != nil && time.Now().Before(s.lease.Until):
 		a.world.violate("%s ended %s, whose worker %s has %v left", c.lane, s.fence.Turn, s.holder, time.Until(s.lease.Until))
 	default:
 		a.world.cover.count("buried")
+	}
+}
+
+// stopped checks that a running turn was stopped, and that it had not taken a message that was sent after the stop.
+func (a *audit) stopped(s *sessionState, c change) {
+	t := a.turns[s.fence.Turn]
+	newest := t
+	if n := len(t.took); n > 0 {
+		newest = a.turns[t.took[n-1]]
+	}
+	if a.hit(newest.Turn, newest.put) == nil {
+		a.world.violate("%s stopped %s, whose newest message %s was sent later", c.lane, t.ID, newest.ID)
 	}
 }
 
@@ -354,10 +486,4 @@ func (a *audit) running() int {
 		}
 	}
 	return n
-}
-
-// ownerID names a write of the owner's own.
-func (a *audit) ownerID() string {
-	a.acts++
-	return fmt.Sprintf("owner-%d", a.acts)
 }

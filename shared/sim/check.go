@@ -14,6 +14,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/transcript"
 	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
 // check looks at the world at rest.
@@ -39,6 +40,27 @@ func (w *world) leftovers() {
 	for session, s := range w.audit.sessions {
 		if s.fence.Turn != "" {
 			w.violate("%s still runs in session %s", s.fence.Turn, session)
+		}
+		depth := w.record(table.Key{Partition: turn.SessionPartition(id.Session(session)), Sort: "depth"})
+		if depth != nil && depth.Counter != 0 {
+			w.violate("session %s counts %d queued turns", session, depth.Counter)
+		}
+	}
+	w.openWaits()
+}
+
+// openWaits checks that what is still waited for is of turns that wait, and that no stop hits.
+func (w *world) openWaits() {
+	for _, o := range w.owners {
+		open, err := wait.Open(context.Background(), &w.table, o.Thread, "")
+		if err != nil {
+			w.violate("reading what %s is asked: %v", o.Name, err)
+		}
+		for _, asked := range open {
+			t := w.audit.turns[asked.Turn]
+			if t == nil || t.Status != turn.Waiting || w.audit.hit(t.Turn, t.put) != nil {
+				w.violate("there is a wait of %s: %+v", asked.Turn, t)
+			}
 		}
 	}
 }
@@ -74,20 +96,28 @@ func (w *world) checkLetter(l *letter, rows []row) {
 		w.violate("%s was acknowledged %d times for %d deliveries", l.name, l.acks, len(l.arrives))
 	}
 	t := w.audit.turns[l.turn()]
+	if t == nil && (l.kind != speak && l.kind != reply || l.refused || l.void) {
+		w.checkCommand(l)
+		return
+	}
 	if t == nil || !t.Status.Ended() {
 		w.violate("%s has no turn that ended: %+v", l.name, t)
 		return
 	}
-	var said, told []row
+	w.checkFate(l, t)
+	var said, told, lines []row
 	for _, r := range rows {
-		if r.From == thread.Owner {
+		switch {
+		case r.From == thread.Owner:
 			said = append(said, r)
-		} else {
+		case r.ID == turn.ReplyID(t.ID):
 			told = append(told, r)
+		default:
+			lines = append(lines, r)
 		}
 	}
 	want := 1
-	if t.Status == turn.Cancelled {
+	if t.Status == turn.Cancelled && !t.waited {
 		want = 0
 	}
 	if t.ClosedBy != "" {
@@ -97,18 +127,58 @@ func (w *world) checkLetter(l *letter, rows []row) {
 		w.violate("the conversation of %s (%s) has %d messages of the owner and %d replies", l.name, t.Status, len(said), len(told))
 		return
 	}
+	if len(lines) > len(t.took) {
+		w.violate("%s wrote %d times in its course, and took %d messages", t.ID, len(lines), len(t.took))
+	}
 	if want == 0 { // what was sent for all that a turn took is checked with the letter that began it
-		w.checkSilence(l)
+		w.checkDelivery(l, lines)
 		return
 	}
-	w.checkReply(l, t, said[0], told[0])
+	w.checkReply(l, t, said[0], told[0], lines)
+}
+
+// checkFate checks that a turn which was to be stopped was, unless it had ended before; and that where nothing goes
+// wrong none fails but by what it was told to do.
+func (w *world) checkFate(l *letter, t *turnState) {
+	hit := w.audit.hit(t.Turn, t.put)
+	if hit != nil && len(t.took) == 0 && t.ClosedBy == "" && t.Status != turn.Cancelled && (t.begun > hit.put || t.begun == 0) {
+		w.violate("%s is %s, and had been stopped at %v", l.name, t.Status, hit.at)
+	}
+	if t.Status == turn.Failed && w.fair() && w.manners.term == 0 && !strings.Contains(l.message.Text, "fail") && len(t.took) == 0 {
+		w.violate("%s failed, and nothing had gone wrong: %s", l.name, t.Error)
+	}
+}
+
+// checkCommand checks that a letter which makes no turn was answered once, as far as the channel took that.
+func (w *world) checkCommand(l *letter) {
+	in := w.owners[slices.IndexFunc(w.owners, func(o resident) bool { return person(o.place) == l.message.Sender })].Thread
+	log, err := thread.After(context.Background(), &w.table, in, "", 0)
+	if err != nil {
+		w.violate("reading the conversation of %s: %v", l.name, err)
+	}
+	var told []row
+	for _, m := range log.Messages {
+		if m.ID == l.notice(in) {
+			told = append(told, row{m, m.Key(in).Sort})
+		}
+	}
+	want := 1
+	if l.kind == cancel || l.kind == reply || l.refused && l.message.Route.Stored() {
+		want = 0
+	}
+	if len(told) != want {
+		w.violate("%s (kind %d) was answered %d times", l.name, l.kind, len(told))
+		return
+	}
+	w.checkDelivery(l, told)
 }
 
 // checkClosed checks that the turn which took a letter has ended, and has told the owner about all that it took. What it
 // told is checked with the letter that began it.
 func (w *world) checkClosed(l *letter, t *turnState) {
 	by := w.audit.turns[t.ClosedBy]
-	if by == nil || !by.Status.Ended() || by.Status == turn.Cancelled || by.Session != t.Session {
+	stopped := by != nil && by.Status == turn.Cancelled && !by.waited && w.audit.hit(t.Turn, t.put) == nil
+	if by == nil || !by.Status.Ended() || stopped || by.Session != t.Session {
 		w.violate("%s was taken by %s, which is %+v", l.name, t.ClosedBy, by)
 		return
 	}
@@ -129,30 +199,28 @@ func (w *world) newest(l *letter, t *turnState) *letter {
 	return w.letters[i]
 }
 
-func (w *world) checkReply(l *letter, t *turnState, said, told row) {
+func (w *world) checkReply(l *letter, t *turnState, said, told row, lines []row) {
 	if told.sort <= said.sort {
 		w.violate("the reply to %s stands before it", l.name)
 	}
-	if reply := nameIn(told.Text) == w.newest(l, t).name && told.From == thread.Agent; reply != (t.Status == turn.Succeeded) {
+	meant := told.From == thread.Agent && nameIn(told.Text) == w.newest(l, t).name
+	if t.waited {
+		meant = told.From == thread.Agent && strings.Contains(told.Text, quiet(w.newest(l, t).name)) || meant
+	}
+	if l.kind == reply && l.yes && len(t.took) == 0 {
+		meant = told.From == thread.Agent && strings.HasPrefix(told.Text, "confirmed")
+	}
+	if meant != (t.Status == turn.Succeeded || t.Status == turn.Waiting || t.waited) {
 		w.violate("%s ended %s, and the owner was told %q by %s", l.name, t.Status, told.Text, told.From)
 	}
 	if l.message.Route.Stored() {
 		if told.State != thread.Stored {
 			w.violate("the reply to %s on the page is %q", l.name, told.State)
 		}
-		w.checkSilence(l)
+		w.checkDelivery(l, nil)
 		return
 	}
-	w.checkDelivery(l, told)
-}
-
-// checkSilence checks that nothing was sent.
-func (w *world) checkSilence(l *letter) {
-	for _, d := range w.seen.deliveries {
-		if w.answers(d) == l.turn() {
-			w.violate("sent %v", d)
-		}
-	}
+	w.checkDelivery(l, append(lines, told))
 }
 
 // checkStranger checks that a stranger got the one fixed reply, as far as the channel took it.
@@ -172,29 +240,43 @@ func (w *world) checkStranger(l *letter) {
 	}
 }
 
-// checkDelivery checks that the owner got each part once, or was told that it may be a repeat.
-func (w *world) checkDelivery(l *letter, told row) {
-	parts := render(told.Text)
-	got, doubts := make([]int, len(parts)), 0
+// checkDelivery checks that the owner got each part of the messages once, or was told that it may be a repeat, and
+// nothing else.
+func (w *world) checkDelivery(l *letter, rows []row) {
+	got, doubts := make([][]int, len(rows)), 0
+	for i, r := range rows {
+		got[i] = make([]int, len(render(r.Text)))
+	}
 	for _, d := range w.seen.deliveries {
-		if w.answers(d) != l.turn() {
-			continue
-		}
-		if d.doubt {
+		switch {
+		case w.answers(d) != l.turn():
+		case d.doubt:
 			doubts++
-			continue
-		}
-		if d.text == outbox.MissedNotice && told.State == thread.Lost {
-			continue
-		}
-		i := slices.IndexFunc(parts, func(p channel.Part) bool { return p.Plain == d.text })
-		if i < 0 {
-			w.violate("sent %v, which is no part of the reply", d)
+		case !count(rows, got, d) && !(d.text == outbox.MissedNotice && slices.ContainsFunc(rows, isLost)):
+			w.violate("sent %v, which is no part of what %s is told", d, l.name)
 			return
 		}
-		got[i]++
 	}
-	w.checkParts(l, told, got, doubts)
+	sure := !slices.ContainsFunc(rows, func(r row) bool { return r.State != thread.Sent && r.State != thread.Stored })
+	if sure && doubts > 0 {
+		w.violate("what %s is told was sent without doubt, and with %d lines of doubt", l.name, doubts)
+	}
+	for i, r := range rows {
+		w.checkParts(l, r, got[i], doubts)
+	}
+}
+
+func isLost(r row) bool { return r.State == thread.Lost }
+
+// count adds a delivery to the parts that were got; false if it is none of them.
+func count(rows []row, got [][]int, d delivery) bool {
+	for i, r := range rows {
+		if j := slices.IndexFunc(render(r.Text), func(p channel.Part) bool { return p.Plain == d.text }); j >= 0 {
+			got[i][j]++
+			return true
+		}
+	}
+	return false
 }
 
 // checkMissed checks that an owner is told, once, of each reply that may not have arrived, and of no other.
@@ -202,13 +284,16 @@ func (w *world) checkMissed(rows map[id.Turn][]row) {
 	told := map[id.Message]int{}
 	for _, r := range rows[""] {
 		told[r.ID]++
-		if r.State == thread.Pending || r.Text != outbox.MissedNotice {
+		known := r.From == thread.Owner || r.Text == outbox.MissedNotice || slices.ContainsFunc(w.letters, func(l *letter) bool {
+			return slices.ContainsFunc(w.owners, func(o resident) bool { return r.ID == l.notice(o.Thread) })
+		})
+		if r.State == thread.Pending || !known {
 			w.violate("of no turn is %+v", r.Message)
 		}
 	}
 	for t, replies := range rows {
 		for _, r := range replies {
-			if n := told[outbox.MissedID(r.ID)]; t != "" && (n == 1) != (r.State == thread.Lost) {
+			if n := told[outbox.MissedID(r.ID)]; (n == 1) != (r.State == thread.Lost) && r.Text != outbox.MissedNotice {
 				w.violate("the reply of %s is %q, of which the owner was told %d times", t, r.State, n)
 			}
 		}
@@ -225,12 +310,14 @@ func (w *world) checkParts(l *letter, told row, got []int, doubts int) {
 	wrong := false
 	switch told.State {
 	case thread.Sent:
-		wrong = !once || doubts > 0
+		wrong = !once
 	case thread.Repeated:
 		wrong = slices.Min(got) == 0 || most > 2 || extra > doubts || doubts == 0
 	case thread.Refused, thread.Lost:
 		wrong = most > 2 || extra > doubts
-	case thread.Stored, thread.Pending:
+	case thread.Stored:
+		wrong = most > 0
+	case thread.Pending:
 		wrong = true
 	}
 	if wrong {
@@ -246,9 +333,6 @@ func (w *world) checkOrder(rows map[id.Turn][]row) {
 		t := w.audit.turns[w.answers(d)]
 		if d.doubt || t == nil { // of nobody's letter there is no turn
 			continue
-		}
-		if !t.Status.Ended() {
-			w.violate("sent %v, whose turn has not ended", d)
 		}
 		if !slices.ContainsFunc(rows[t.ID], func(r row) bool { return r.State == thread.Sent }) {
 			continue
@@ -316,8 +400,9 @@ func (w *world) checkHeard(name string, in []id.Turn, t *turnState) {
 	if t.ClosedBy != "" {
 		want = t.ClosedBy
 	}
-	must := t.Status == turn.Succeeded || t.ClosedBy != ""
-	never := t.Status == turn.Cancelled && t.ClosedBy == ""
+	forgotten := slices.ContainsFunc(w.audit.of(string(t.Session)).drops, func(n int) bool { return n > t.begun })
+	must := (t.Status == turn.Succeeded || t.Status == turn.Waiting || t.ClosedBy != "") && !forgotten
+	never := t.Status == turn.Cancelled && t.ClosedBy == "" && t.begun == 0
 	if len(in) > 1 || len(in) == 0 && must || len(in) > 0 && (never || in[0] != want) {
 		w.violate("the transcript has %s in %v, whose turn %s %s, taken by %q", name, in, t.ID, t.Status, t.ClosedBy)
 	}

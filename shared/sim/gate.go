@@ -21,9 +21,9 @@ const (
 	extend
 	giveBack
 	done
-	ask  // the model
-	act  // a tool
-	tell // the channel
+	think // the model
+	act   // a tool
+	tell  // the channel
 	deliver
 	kinds
 )

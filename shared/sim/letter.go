@@ -12,19 +12,47 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
 	"github.com/bobbin-agent/bobbin/shared/pause"
+	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
 // letter is a message that somebody sends, with what became of it at the door.
 type letter struct {
 	name     string // in the text, so that whoever meets it knows it
+	kind     letterKind
 	message  inbox.Message
 	arrives  []time.Duration // how often it is delivered, and when
 	stranger bool
-	acks     int // deliveries that were acknowledged
+	asked    id.Turn // of an answer: what it answers
+	yes      bool
+	acks     int  // deliveries that were acknowledged
+	refused  bool // it was not taken, and the owner told so
+	void     bool // there was nothing to do
 }
+
+// letterKind says what a letter asks for.
+type letterKind uint8
+
+const (
+	speak  letterKind = iota // a message
+	stop                     // all is to end that was sent before it
+	reset                    // the conversation is to be forgotten
+	reply                    // a yes or a no to what is to be confirmed
+	cancel                   // a message is to be withdrawn
+)
+
+// resetText drops a conversation's session.
+const resetText = "/reset"
 
 func (l *letter) turn() id.Turn {
 	return id.Turn(id.From("turn", l.message.Route.Connection, l.message.Update))
+}
+
+// notice is the ID of what the owner is told of a letter that makes no turn.
+func (l *letter) notice(in id.Thread) id.Message {
+	if l.kind == stop {
+		return id.Message(id.From("stop", string(in), id.From("stop", l.message.Route.Connection, l.message.Update)))
+	}
+	return id.Message(id.From("notice", l.message.Route.Connection, l.message.Update))
 }
 
 // webhookTerm is how long a door may take before the messenger gives up and delivers again.
@@ -47,7 +75,14 @@ func (w *world) compose() {
 			at += jitter(w.rng, 20*time.Second)
 		}
 		at += jitter(w.rng, 300*time.Millisecond)
-		w.letters = append(w.letters, w.letter(i, at, script(w.rng, name(i))))
+		l := w.letter(i, at, script(w.rng, name(i)))
+		switch x := w.rng.Float64(); {
+		case x < w.manners.stops:
+			l.kind, l.message.Text = stop, "/stop"
+		case x < w.manners.stops+w.manners.resets && l.message.Route.Connection == telegram:
+			l.kind, l.message.Text = reset, resetText
+		}
+		w.letters = append(w.letters, l)
 	}
 	if w.rng.IntN(4) == 0 {
 		w.letters = append(w.letters, w.strange(len(w.letters), at))
@@ -60,6 +95,10 @@ func (w *world) letter(i int, at time.Duration, text string) *letter {
 	if !w.setup.Calm && w.rng.IntN(5) == 0 {
 		connection, conversation = web, string(w.owners[from].Thread)
 	}
+	return w.written(i, at, text, from, connection, conversation)
+}
+
+func (w *world) written(i int, at time.Duration, text string, from int, connection, conversation string) *letter {
 	l := &letter{name: name(i), message: inbox.Message{
 		Update: fmt.Sprintf("update-%d", i), Sender: person(from), ExternalID: "in-" + name(i),
 		Sent: w.born.Add(at).Truncate(time.Second), Sequence: int64(i), Text: text,
@@ -83,6 +122,9 @@ func (w *world) strange(i int, at time.Duration) *letter {
 
 func name(i int) string { return fmt.Sprintf("#m%d.", i) }
 
+// quiet is the name of what a letter asks for, which is not mistaken for the letter's own.
+func quiet(name string) string { return strings.Replace(name, "#m", "#c", 1) }
+
 // nameIn finds the name of a letter in a text; "" if there is none.
 func nameIn(text string) string {
 	_, rest, ok := strings.Cut(text, "#m")
@@ -99,11 +141,20 @@ func nameIn(text string) string {
 // script is what the model is told to do about a letter.
 func script(rng *rand.Rand, name string) string {
 	var b strings.Builder
-	for range rng.IntN(5) / 2 * rng.IntN(3) {
+	for i := range rng.IntN(5) / 2 * rng.IntN(3) {
+		if rng.IntN(3) == 0 {
+			fmt.Fprintf(&b, "say %s line %d\n", name, i)
+		}
 		for range 1 + rng.IntN(2) {
-			fmt.Fprintf(&b, "call act {\"letter\":%q,\"ms\":%d}\n", name, lasting(rng, 24*time.Second).Milliseconds())
+			fmt.Fprintf(&b, "call act {\"letter\":%q,\"ms\":%d,\"deaf\":%t}\n", name, lasting(rng, 24*time.Second).Milliseconds(), rng.IntN(6) == 0)
 		}
 		b.WriteString("then\n")
+	}
+	switch rng.IntN(12) {
+	case 0:
+		fmt.Fprintf(&b, "call ask_user {\"question\":\"%s which?\"}\nthen\n", name)
+	case 1, 2:
+		fmt.Fprintf(&b, "call confirm {\"for\":%q}\nthen\n", quiet(name))
 	}
 	if rng.IntN(4) == 0 {
 		fmt.Fprintf(&b, "wait %v\n", lasting(rng, 40*time.Second))
@@ -129,19 +180,20 @@ func lasting(rng *rand.Rand, most time.Duration) time.Duration {
 	return jitter(rng, most)
 }
 
-// duration reads how long a call of the tool is to last.
-func duration(arguments json.RawMessage) time.Duration {
+// duration reads how long a call of the tool is to last, and whether it goes on when it is told to end.
+func duration(arguments json.RawMessage) (lasting time.Duration, deaf bool) {
 	var in struct {
-		MS int64 `json:"ms"`
+		MS   int64 `json:"ms"`
+		Deaf bool  `json:"deaf"`
 	}
 	_ = json.Unmarshal(arguments, &in) // without it, it lasts no time
-	return time.Duration(in.MS) * time.Millisecond
+	return time.Duration(in.MS) * time.Millisecond, in.Deaf
 }
 
 // post delivers a letter until a door acknowledges it.
 func (w *world) post(l *letter, place int, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, uint64(place))) //nolint:gosec // repeatable on purpose
-	if !pause.For(w.ctx, l.arrives[place]) {
+	if !pause.For(w.ctx, l.arrives[place]-w.elapsed()) {
 		return
 	}
 	for try := 1; ; try++ {
@@ -165,7 +217,7 @@ func (w *world) knock(l *letter, lane string, rng *rand.Rand) bool {
 	}
 	ctx, cancel := context.WithTimeout(withLane(p.ctx, p.name+"/"+lane), webhookTerm)
 	defer cancel()
-	receipt, err := p.inbox.Accept(ctx, time.Now(), l.message)
+	receipt, err := l.hand(ctx, p.inbox)
 	if err != nil || p.gone.Load() {
 		return false
 	}
@@ -174,12 +226,62 @@ func (w *world) knock(l *letter, lane string, rng *rand.Rand) bool {
 		w.cover.count("duplicate accepted")
 	case inbox.Stranger:
 		w.cover.count("stranger")
+	case inbox.Refused:
+		w.cover.count("message refused at the door")
+		l.refused = true
+	case inbox.Obeyed:
+		l.void = true
 	case inbox.Accepted, inbox.Paired:
 	}
 	if l.stranger != (receipt.Outcome == inbox.Stranger) {
 		w.violate("%s was answered with outcome %d", l.name, receipt.Outcome)
 	}
 	return true
+}
+
+// hand gives the letter to the door.
+func (l *letter) hand(ctx context.Context, door *inbox.Inbox) (inbox.Receipt, error) {
+	now := time.Now()
+	switch l.kind {
+	case stop:
+		return door.Stop(ctx, now, l.message)
+	case reply:
+		return door.Answer(ctx, now, l.message, l.asked, l.yes)
+	case cancel:
+		return door.Cancel(ctx, now, l.message, l.asked)
+	case speak, reset:
+	}
+	return door.Accept(ctx, now, l.message)
+}
+
+// follow has the owner do something about what has just happened: a letter of another's making.
+func (w *world) follow(l *letter, wait time.Duration) {
+	l.arrives = []time.Duration{w.elapsed() + wait}
+	w.letters = append(w.letters, l)
+	w.names = nil
+	seed := w.rng.Uint64()
+	w.during(func() { w.post(l, 0, seed) })
+}
+
+// confirm has the owner answer what a turn asks, sooner or later, or never.
+func (w *world) confirm(asked *turn.Turn) {
+	if w.rng.IntN(5) == 0 {
+		return
+	}
+	i := len(w.letters)
+	wait := lasting(w.rng, time.Minute)
+	l := w.written(i, w.elapsed()+wait, "say "+name(i), w.placeOf(asked.Thread), asked.Route.Connection, asked.Route.Conversation)
+	l.kind, l.asked, l.yes = reply, asked.ID, w.rng.IntN(3) > 0
+	w.follow(l, wait)
+}
+
+func (w *world) placeOf(in id.Thread) int {
+	for _, o := range w.owners {
+		if o.Thread == in {
+			return o.place
+		}
+	}
+	panic("no owner of " + in)
 }
 
 // start has the letters posted and the reaper come every minute.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/pause"
 	"github.com/bobbin-agent/bobbin/shared/tool"
+	"github.com/bobbin-agent/bobbin/shared/tool/ask"
 )
 
 // modelSeam is the model as one process sees it: the scripted one, reached over the gate.
@@ -23,7 +25,7 @@ func (s modelSeam) Stream(ctx context.Context, req model.Request, show func(mode
 	at := locate(req.Messages)
 	s.world.cover.count("model asked")
 	var answer model.Response
-	v := s.enter(ctx, ask, at.String())
+	v := s.enter(ctx, think, at.String())
 	if v.fate == dead {
 		return answer, &model.Error{Provider: "sim", Kind: model.ErrorOther, Message: "the process has died"}
 	}
@@ -74,14 +76,38 @@ func locate(messages []model.Message) point {
 	return p
 }
 
-// tool is the one tool of the model. It notes what it does, takes as long as it is asked to, and fails when asked to.
-func (p *process) tool() tool.Tool {
-	return tool.Tool{
-		Name: "act", Description: "Acts.", Schema: []byte(`{"type":"object"}`), Limit: 20 * time.Second,
-		Run: p.act,
+// tools are those of the model: one that acts, one that acts once the owner has confirmed it, and one that asks.
+func (p *process) tools() []tool.Tool {
+	return []tool.Tool{
+		{Name: "act", Description: "Acts.", Schema: []byte(`{"type":"object"}`), Limit: 20 * time.Second, Run: p.act},
+		{
+			Name: "confirm", Description: "Acts.", Schema: []byte(`{"type":"object"}`), Run: p.confirmed,
+			Confirm: func(c tool.Call) string { return "May I do " + purpose(c) + "?" },
+		},
+		ask.Tool(),
 	}
 }
 
+// confirmed acts, and has the model say so.
+func (p *process) confirmed(ctx context.Context, c tool.Call) (tool.Result, error) {
+	p.world.seen.confirmed(c)
+	r, err := p.act(ctx, c)
+	if err == nil && !r.Failed {
+		r.Text = "say confirmed " + purpose(c)
+	}
+	return r, err
+}
+
+// purpose is what is to be confirmed.
+func purpose(c tool.Call) string {
+	var in struct {
+		For string `json:"for"`
+	}
+	_ = json.Unmarshal(c.Arguments, &in) // without it, for nothing
+	return in.For
+}
+
+// act notes what it does, takes as long as it is asked to, and fails when asked to.
 func (p *process) act(ctx context.Context, c tool.Call) (tool.Result, error) {
 	v := p.enter(ctx, act, c.Key)
 	if v.fate == dead {
@@ -95,7 +121,13 @@ func (p *process) act(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if v.fate == forGood {
 		return tool.Failure("It did not work."), nil
 	}
-	if !pause.For(ctx, duration(c.Arguments)) {
+	lasting, deaf := duration(c.Arguments)
+	if deaf {
+		time.Sleep(lasting)
+		p.world.cover.count("deaf tool")
+		return tool.Result{Text: "acted"}, nil
+	}
+	if !pause.For(ctx, lasting) {
 		p.world.cover.count("tool interrupted")
 		return tool.Result{}, ctx.Err()
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/pause"
 	"github.com/bobbin-agent/bobbin/shared/reaper"
 	"github.com/bobbin-agent/bobbin/shared/runner"
-	"github.com/bobbin-agent/bobbin/shared/tool"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
@@ -63,18 +62,20 @@ func (w *world) spawn(s seat, generation int) *process {
 		capacity: 1 + w.rng.IntN(3), ids: w.source(w.rng),
 	}
 	p.ctx, p.end = context.WithCancel(w.ctx)
-	desk := &turn.Desk{Table: tableSeam{p}, IDs: p.ids, Holder: p.name}
+	desk := &turn.Desk{Table: tableSeam{p}, IDs: p.ids, Holder: p.name, Permits: w.manners.permits}
 	switch s.role {
 	case acceptor:
 		p.inbox = &inbox.Inbox{
 			Table: tableSeam{p}, Queue: queueSeam{p}, IDs: p.ids, Book: &owner.Book{Table: tableSeam{p}, IDs: p.ids},
+			Rules: w.rulesOf,
 		}
 	case worker:
 		p.runner = &runner.Runner{
 			Desk: desk, Queue: queueSeam{p}, Note: p.noted,
 			Outbox: &outbox.Sender{Table: tableSeam{p}, IDs: p.ids, Holder: p.name, Channel: p.channel},
 			Agent: &agent.Agent{
-				Model: model.Retry(modelSeam{p, scripted.New("")}), Tools: []tool.Tool{p.tool()}, Blobs: blobSeam{p},
+				Model: model.Retry(modelSeam{p, scripted.New("")}), Tools: p.tools(), Blobs: blobSeam{p},
+				Posted: func(ctx context.Context, t turn.Turn) { p.runner.Post(ctx, t) },
 			},
 		}
 	case sweeper:

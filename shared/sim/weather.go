@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/bobbin-agent/bobbin/shared/inbox"
 )
 
 // weather says how often what goes wrong in a world, up to the time when it clears up for good.
@@ -13,7 +15,6 @@ type weather struct {
 	freeze   float64 // of a process, for a while
 	outage   float64 // of the table, for one process, for a while
 	shutdown float64 // of a worker, in good order
-	reset    float64 // of a thread: what is queued there is to be cancelled
 	withdraw float64 // of a message, while a running turn is about to take it
 	clears   time.Duration
 }
@@ -25,8 +26,8 @@ var forecasts = []weather{
 	{fault: 0.08, kill: 0.003, outage: 0.002, withdraw: 0.2},
 	{fault: 0.2, kill: 0.004, freeze: 0.002, outage: 0.003},
 	{fault: 0.02, kill: 0.02, shutdown: 0.01},
-	{fault: 0.03, freeze: 0.015, outage: 0.005, reset: 0.004, withdraw: 0.1},
-	{fault: 0.06, kill: 0.002, freeze: 0.03, reset: 0.001},
+	{fault: 0.03, freeze: 0.015, outage: 0.005, withdraw: 0.1},
+	{fault: 0.06, kill: 0.002, freeze: 0.03},
 	{fault: 0.35, kill: 0.002},
 }
 
@@ -47,14 +48,14 @@ var faults = [kinds][]fate{
 	extend:   {refuse, unheard, slow},
 	giveBack: {refuse, unheard, slow},
 	done:     {refuse, unheard, slow},
-	ask:      {refuse, refuse, refuse, forGood, slow, slow},
+	think:    {refuse, refuse, refuse, forGood, slow, slow},
 	act:      {slow, forGood},
 	tell:     {refuse, holdOff, unheard, lost, forGood, slow},
 }
 
 // weight evens out what kinds of calls meet: there are few of some.
 var weight = [kinds]float64{
-	get: 1, scan: 1, write: 1.5, putPart: 3, getPart: 3, sendWake: 2, extend: 2, giveBack: 15, done: 2, ask: 3, act: 4, tell: 3,
+	get: 1, scan: 1, write: 1.5, putPart: 3, getPart: 3, sendWake: 2, extend: 2, giveBack: 15, done: 2, think: 3, act: 4, tell: 3,
 }
 
 // weight is that of its kind; a write that takes messages is rarer than others.
@@ -102,11 +103,11 @@ func (w *world) decide(c *call) verdict {
 	return v
 }
 
-// regret has the owner withdraw a message that is being taken, and the take wait for its turn again beside that.
+// regret has the owner withdraw a message that is being taken, and the take wait for its turn again beside or behind that.
 func (w *world) regret(c *call, v verdict) verdict {
 	session, _, _ := strings.Cut(strings.TrimPrefix(c.key, "session#"), "/")
 	w.withdraw(session)
-	v.fate, v.pause = slow, 0
+	v.fate, v.pause = slow, time.Duration(w.rng.IntN(2))*time.Microsecond
 	return v
 }
 
@@ -157,8 +158,6 @@ func (w *world) trouble(p *process, now time.Time) {
 		w.cover.count("shutdown")
 		w.note("%s is asked to end", p.name)
 		w.shutdown(p)
-	case x < w.weather.freeze+w.weather.outage+w.weather.shutdown+w.weather.reset:
-		w.reset()
 	}
 }
 
@@ -171,6 +170,47 @@ func (w *world) pause() time.Duration {
 // jitter draws a time below most, to the nanosecond, so that two things never happen at the same instant by design.
 func jitter(rng *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(most)))
+}
+
+// manners are how a world is set up, and what its owners do beside writing.
+type manners struct {
+	rules   inbox.Rules   // of the messenger; the page's are the zero ones
+	permits int           // 0 for no cap
+	term    time.Duration // after which a worker's wake-up ends; 0 for never
+	stops   float64       // of letters
+	resets  float64       // of letters
+}
+
+// behave draws the manners of a world.
+func behave(rng *rand.Rand) manners {
+	m := manners{rules: inbox.Rules{Reset: resetText}}
+	if rng.IntN(3) == 0 {
+		m.permits = 1 + rng.IntN(2)
+	}
+	if rng.IntN(3) == 0 {
+		m.term = 20*time.Second + jitter(rng, 70*time.Second)
+	}
+	if rng.IntN(2) == 0 {
+		m.stops, m.resets = 0.15, 0.05
+	}
+	switch rng.IntN(8) {
+	case 0:
+		m.rules.Busy = inbox.QueueUp
+	case 1:
+		m.rules.Busy = inbox.Refuse
+	case 2:
+		m.rules.Debounce = time.Second + jitter(rng, 4*time.Second)
+	case 3:
+		m.rules.Scope = inbox.ConversationScope
+	}
+	return m
+}
+
+func (w *world) rulesOf(connection string) inbox.Rules {
+	if connection == telegram {
+		return w.manners.rules
+	}
+	return inbox.Rules{}
 }
 
 func (w *world) calm() bool { return w.setup.Calm || w.elapsed() > w.weather.clears }

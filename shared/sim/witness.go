@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
@@ -32,7 +33,7 @@ func (s *witness) start(w *world) {
 func (s *witness) asked(lane string, at point, messages []model.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if earlier, ok := s.runs[at.letter]; ok && earlier != lane {
+	if earlier, ok := s.runs[at.letter]; ok && earlier != lane && !s.world.handed(at.letter) {
 		s.world.violate("%s had asked the model about %s, and %s did again", earlier, at.letter, lane)
 	}
 	s.runs[at.letter] = lane
@@ -61,6 +62,17 @@ func (s *witness) acted(lane string, c tool.Call) {
 	if n := s.actions[c.Key]; n > 1 {
 		s.world.violate("action %s of turn %s was done %d times, by %s last", c.Key, c.Turn, n, lane)
 	}
+}
+
+// confirmed checks that what was to be confirmed has been, and that this is the turn which goes on from that.
+func (s *witness) confirmed(c tool.Call) {
+	yes := slices.ContainsFunc(s.world.letters, func(l *letter) bool {
+		return l.kind == reply && l.yes && l.turn() == c.Turn
+	})
+	if !yes {
+		s.world.violate("action %s was done by turn %s, and nobody had confirmed it", c.Key, c.Turn)
+	}
+	s.world.cover.count("confirmed action")
 }
 
 // received notes what the owner got, and gives it the channel's ID.

@@ -15,10 +15,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/owner"
 	"github.com/bobbin-agent/bobbin/shared/pause"
-	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
-	"github.com/bobbin-agent/bobbin/shared/thread"
-	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
 // patience is how long after the weather has cleared up a world may take to come to rest.
@@ -35,6 +32,7 @@ type world struct {
 	end     context.CancelFunc
 	born    time.Time
 	weather weather
+	manners manners
 
 	gate    gate
 	table   tabletest.Fake
@@ -78,6 +76,7 @@ func build(ctx context.Context, s Setup) *world {
 	w.seen.start(w)
 	if !s.Calm {
 		w.weather = forecast(w.rng)
+		w.manners = behave(w.rng)
 	}
 	w.settle()
 	w.compose()
@@ -257,10 +256,14 @@ func (w *world) deliver(g *group, p *process, now time.Time) {
 	w.trace(&call{lane: lane, kind: deliver, key: g.name}, verdict{})
 	d.Lease = leaseSeam{process: p, hold: held}
 	p.busy.Add(1)
-	ctx := withLane(p.ctx, lane)
+	ctx, cancel := withLane(p.ctx, lane), context.CancelFunc(func() {})
+	if w.manners.term > 0 {
+		ctx, cancel = context.WithTimeout(ctx, w.manners.term)
+	}
 	go func() {
 		defer w.gate.ring()
 		defer p.busy.Add(-1)
+		defer cancel()
 		p.receive(ctx, d)
 	}()
 }
@@ -320,43 +323,40 @@ func (w *world) restless() string {
 
 func (w *world) elapsed() time.Duration { return time.Since(w.born) }
 
-// reset raises the generation of a thread, as a stop does: what is queued there is not to run.
-func (w *world) reset() {
-	in := w.owners[w.rng.IntN(len(w.owners))].Thread
-	w.cover.count("reset")
-	w.note("%s is stopped", in)
-	w.during(func() {
-		w.gate.wait(&call{lane: "owner", kind: write, key: "stop " + string(in)})
-		head, err := thread.Load(context.WithoutCancel(w.ctx), &w.table, in)
-		w.must(err)
-		head.Generation++
-		w.must(w.apply(withLane(w.ctx, "owner"), table.Write{ID: w.audit.ownerID(), Ops: []table.Op{head.Put()}}))
-	})
-}
-
 // withdraw has the owner take back the oldest queued message of a session, which is then not to run.
 func (w *world) withdraw(session string) {
-	keys := slices.Sorted(maps.Keys(w.audit.of(session).queued))
+	queued := w.audit.of(session).queued
+	keys := slices.Sorted(maps.Keys(queued))
 	if len(keys) == 0 {
 		return
 	}
-	key := table.Key{Partition: turn.SessionPartition(id.Session(session)), Sort: keys[0]}
-	w.during(func() {
-		w.gate.wait(&call{lane: "owner", kind: write, key: "withdraw " + key.Sort})
-		item := w.record(key)
-		if item == nil {
-			return // it runs, or has been taken
+	oldest, i := queued[keys[0]], len(w.letters)
+	l := w.written(i, w.elapsed(), "", w.placeOf(oldest.Thread), oldest.Route.Connection, oldest.Route.Conversation)
+	l.kind, l.asked = cancel, oldest.ID
+	w.follow(l, 0)
+}
+
+// withdrawn reports whether the owner has taken a message back.
+func (w *world) withdrawn(t id.Turn) bool {
+	return slices.ContainsFunc(w.letters, func(l *letter) bool { return l.kind == cancel && l.asked == t })
+}
+
+// handed reports whether a turn that answers a letter was handed over.
+func (w *world) handed(name string) bool {
+	for _, l := range w.letters {
+		if t := w.audit.turns[l.turn()]; l.name == name && t != nil {
+			if by := w.audit.turns[t.ClosedBy]; by != nil {
+				t = by
+			}
+			return t.hands > 0
 		}
-		var e turn.Entry
-		revision, err := table.Decode(item, &e)
-		w.must(err)
-		t := e.Turn
-		t.Status, t.Ended = turn.Cancelled, time.Now()
-		w.must(w.apply(withLane(w.ctx, "owner"), table.Write{ID: w.audit.ownerID(), Ops: []table.Op{
-			table.Delete(key, table.At(revision)), t.Put(table.At(revision)), e.Mark().Settle(),
-		}}))
-		w.cover.count("message withdrawn")
-	})
+	}
+	return false
+}
+
+// fair reports whether nothing ever goes wrong.
+func (w *world) fair() bool {
+	return w.weather == weather{clears: w.weather.clears} && w.setup.Kill == nil
 }
 
 // violate records what must not be.

@@ -76,6 +76,22 @@ func TestASessionHasOneRunningTurn(t *testing.T) {
 	must(t, write(t, store, "c", thread.PutRun("t", "other", "u2")))
 }
 
+func TestTheSessionsThatRunAreListedOverAllPages(t *testing.T) {
+	t.Parallel()
+	store := conversation(t, 2) // beside one session that runs
+	var want []id.Session
+	for i := range table.MaxScan + 5 {
+		s := id.Session(fmt.Sprintf("r%04d", i))
+		must(t, write(t, store, string(s), thread.PutRun("t", s, "u")))
+		want = append(want, s)
+	}
+	must(t, write(t, store, "elsewhere", thread.PutRun("other", "x", "u")))
+	got, err := thread.Running(t.Context(), store, "t")
+	if diff := cmp.Diff(append(want, "s"), got); err != nil || diff != "" {
+		t.Errorf("%v; want (-), got (+):\n%s", err, diff)
+	}
+}
+
 func TestAMessageIsFoundAsItWasPut(t *testing.T) {
 	t.Parallel()
 	store := new(tabletest.Fake)
