@@ -28,6 +28,7 @@ func (w *work) open(ctx context.Context) error {
 		add(w.run, transcript.Note, []model.Block{{Text: prompt.Restarted}})
 	}
 	if w.run.Continued() {
+		w.took = taken(w.run.Log().Entries(), w.run.Turn().ID)
 		return nil
 	}
 	add(w.run, transcript.Results, transcript.Orphans(w.run.Log().Entries(), w.run.Begun()))

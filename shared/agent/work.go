@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/live"
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/prompt"
@@ -75,6 +77,26 @@ func (w *work) left() []model.Block {
 		return last.Blocks
 	}
 	return nil
+}
+
+// taken reports whether a turn that was handed over has taken messages and posted nothing since. Words beside calls that
+// have not begun are still to be posted.
+func taken(entries []transcript.Entry, t id.Turn) bool {
+	heard := false
+	for i, e := range slices.Backward(entries) {
+		switch {
+		case e.Turn != t:
+			return false
+		case e.Kind == transcript.Owner:
+			heard = true
+		case e.Kind != transcript.Assistant || i == len(entries)-1:
+		case heard:
+			return true
+		case words(model.Response{Blocks: e.Blocks}) != "":
+			return false
+		}
+	}
+	return false
 }
 
 // short reports whether the time left is less than what is to come may need. A worker that has just begun tries all the
