@@ -3,7 +3,6 @@ package inbox_test
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
@@ -109,13 +108,11 @@ func TestAMessageOfANewThreadIsWithdrawnByAProcessThatKnewTheOld(t *testing.T) {
 
 func TestAWithdrawnMessageMakesRoomForAnother(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		turns := w.fill()
-		w.want(w.accept(on(50, "too many")), inbox.Refused)
-		w.withdraw(say("7", "cancel"), turns[3])
-		w.want(w.accept(on(51, "there is room")), inbox.Accepted)
-	})
+	w := newWorld(t)
+	turns := w.fill()
+	w.want(w.accept(on(50, "too many")), inbox.Refused)
+	w.withdraw(say("7", "cancel"), turns[3])
+	w.want(w.accept(on(51, "there is room")), inbox.Accepted)
 }
 
 // fill queues as many messages as the chat takes.

@@ -174,7 +174,7 @@ func TestClearingPutsTheConversationAwayAndBeginsAnother(t *testing.T) {
 	w.claim(w.chat())
 	queued := w.accept(on(2, "queued")).Turn
 	w.inSession("asking")
-	asked := w.asks("asking", "form")
+	asked := w.asks("asking", wait.Form)
 	r, err := w.Clear(t.Context(), noon, say("7", "clear"))
 	w.must(err)
 	w.want(r, inbox.Obeyed)
