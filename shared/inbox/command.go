@@ -118,10 +118,16 @@ func (b *Inbox) Cancel(ctx context.Context, now time.Time, m Message, t id.Turn)
 	return r, nil
 }
 
+// pressedText is what the owner has said by a button.
+var pressedText = map[bool]string{true: "Yes", false: "No"}
+
 // Answer gives the owner's yes or no to the confirmation with which a turn ended as waiting. Either makes the turn that
 // goes on from there; with a yes, that makes the confirmed call, once.
 func (b *Inbox) Answer(ctx context.Context, now time.Time, m Message, asked id.Turn, yes bool) (Receipt, error) {
 	m = m.storable()
+	if m.Text == "" { // a button was pressed
+		m.Text = pressedText[yes]
+	}
 	return b.enqueue(ctx, now, m, "answering a confirmation", func(p place) (draft, error) {
 		t, _, err := b.desk().Find(ctx, asked)
 		if err != nil || t == nil || t.Thread != p.head.ID {
