@@ -156,7 +156,7 @@ func TestAStrangerWhoAsksForHelpIsGreeted(t *testing.T) {
 // texts are the messages of a thread.
 func (w *world) texts(in id.Thread) (texts []string) {
 	w.Helper()
-	log, err := thread.After(w.Context(), w.store, in, "", 10)
+	log, err := thread.After(w.Context(), w.store, in, "", 100)
 	if err != nil {
 		w.Fatal(err)
 	}
