@@ -30,9 +30,9 @@ func TestAStopHitsWhatWasSentBeforeIt(t *testing.T) {
 		place thread.Place
 		want  bool
 	}{
-		"sent before it":                                 {stop(4), thread.Place{Conversation: here, Order: "4", Generation: 3, Accepted: before}, true},
-		"sent with it":                                   {stop(4), thread.Place{Conversation: here, Order: "5", Generation: 3, Accepted: before}, true},
-		"sent after it":                                  {stop(4), thread.Place{Conversation: here, Order: "6", Generation: 3, Accepted: after}, false},
+		"sent before it": {stop(4), thread.Place{Conversation: here, Order: "4", Generation: 3, Accepted: before}, true},
+		"sent with it":   {stop(4), thread.Place{Conversation: here, Order: "5", Generation: 3, Accepted: before}, true},
+		"sent after it":  {stop(4), thread.Place{Conversation: here, Order: "6", Generation: 3, Accepted: after}, false},
 		"sent before it and accepted after its pressing": {stop(4), thread.Place{Conversation: here, Order: "4", Generation: 3, Accepted: after}, true},
 		"sent after it and accepted first":               {stop(4), thread.Place{Conversation: here, Order: "6", Generation: 3, Accepted: before}, false},
 		"sent before it and accepted by a thread that had been stopped": {
