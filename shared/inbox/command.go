@@ -153,7 +153,7 @@ func answer(m Message, p place, w wait.Wait, yes bool, now time.Time) draft {
 
 // reset drops the conversation's session: its next message begins afresh.
 func (b *Inbox) reset(ctx context.Context, now time.Time, m Message, rules Rules) (Receipt, error) {
-	reply := freshReply
+	var reply string
 	r, _, err := b.write(ctx, now, m, func(p place) (draft, error) {
 		ops, err := b.desk().Drop(ctx, p.head.ID, chat(m, p, rules), now)
 		reply = freshReply

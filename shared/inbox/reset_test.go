@@ -111,6 +111,17 @@ func TestAResetIsRefusedWhileATurnRuns(t *testing.T) {
 	}
 }
 
+func TestAResetIsDoneWhenAStopWasQuickerThanItsRefusal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.rule(inbox.Rules{Reset: "/reset"})
+	w.accept(on(1, "first"))
+	w.claim(w.chat())
+	w.beforeWrite(func() { w.halt(on(2, "/stop")) })
+	w.wantTold(w.accept(on(3, "/reset")), inbox.Obeyed, fresh)
+	w.wantTexts("told", []string{"Stopped. No action had been begun.", fresh}, w.notices())
+}
+
 func TestAResetClosesWhatTheSessionWaitsFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
