@@ -299,7 +299,8 @@ func (a *audit) status(c change, t *turn.Turn) {
 // cancelled checks that a turn was cancelled because its owner wanted that.
 func (a *audit) cancelled(c change, t *turnState, before turn.Turn) {
 	a.world.cover.count(string(before.Status) + " turn cancelled")
-	if s := a.hit(t.Turn, t.put); s != nil {
+	newest := a.newest(t)
+	if s := a.hit(newest.Turn, newest.put); s != nil {
 		if late := a.world.elapsed() - s.at; s.calm && before.Status == turn.Running && late > time.Second {
 			a.world.violate("%s was stopped %v after the stop", t.ID, late)
 		}
@@ -461,13 +462,17 @@ func (a *audit) end(s *sessionState, c change) {
 // stopped checks that a running turn was stopped, and that it had not taken a message that was sent after the stop.
 func (a *audit) stopped(s *sessionState, c change) {
 	t := a.turns[s.fence.Turn]
-	newest := t
-	if n := len(t.took); n > 0 {
-		newest = a.turns[t.took[n-1]]
-	}
-	if a.hit(newest.Turn, newest.put) == nil {
+	if newest := a.newest(t); a.hit(newest.Turn, newest.put) == nil {
 		a.world.violate("%s stopped %s, whose newest message %s was sent later", c.lane, t.ID, newest.ID)
 	}
+}
+
+// newest is the turn of the newest message that a turn is about: its own, or that of the last it took.
+func (a *audit) newest(t *turnState) *turnState {
+	if n := len(t.took); n > 0 {
+		return a.turns[t.took[n-1]]
+	}
+	return t
 }
 
 // scanned notes that a lane has read the queue of a session.

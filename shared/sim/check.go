@@ -8,6 +8,7 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/id"
+	"github.com/bobbin-agent/bobbin/shared/inbox"
 	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/table"
@@ -58,7 +59,7 @@ func (w *world) openWaits() {
 		}
 		for _, asked := range open {
 			t := w.audit.turns[asked.Turn]
-			if t == nil || t.Status != turn.Waiting || w.audit.hit(t.Turn, t.put) != nil {
+			if t == nil || t.Status != turn.Waiting || w.audit.hit(w.audit.newest(t).Turn, w.audit.newest(t).put) != nil {
 				w.violate("there is a wait of %s: %+v", asked.Turn, t)
 			}
 		}
@@ -96,7 +97,7 @@ func (w *world) checkLetter(l *letter, rows []row) {
 		w.violate("%s was acknowledged %d times for %d deliveries", l.name, l.acks, len(l.arrives))
 	}
 	t := w.audit.turns[l.turn()]
-	if t == nil && (l.kind != speak && l.kind != reply || l.refused || l.void) {
+	if t == nil && (l.kind != speak && l.kind != reply || l.refused || l.void || w.rulesOf(l.message.Route.Connection).Busy == inbox.Refuse) {
 		w.checkCommand(l)
 		return
 	}

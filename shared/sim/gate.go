@@ -95,16 +95,32 @@ func (c *call) compare(d *call) int {
 type gate struct {
 	mu      sync.Mutex
 	waiting []*call
+	closed  bool          // nobody waits any more: the world has ended
 	bell    chan struct{} // holds a token when a call has come
 }
 
 func (g *gate) wait(c *call) verdict {
 	c.released = make(chan verdict, 1)
 	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return verdict{fate: dead}
+	}
 	g.waiting = append(g.waiting, c)
 	g.mu.Unlock()
 	g.ring()
 	return <-c.released
+}
+
+// close lets all calls go on, and those to come.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for _, c := range g.waiting {
+		c.released <- verdict{fate: dead}
+	}
+	g.waiting = nil
 }
 
 // ring has the scheduler look again.

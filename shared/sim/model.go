@@ -92,8 +92,8 @@ func (p *process) tools() []tool.Tool {
 func (p *process) confirmed(ctx context.Context, c tool.Call) (tool.Result, error) {
 	p.world.seen.confirmed(c)
 	r, err := p.act(ctx, c)
-	if err == nil && !r.Failed {
-		r.Text = "say confirmed " + purpose(c)
+	if err == nil {
+		r.Text = "say confirmed " + purpose(c) // which the model then obeys
 	}
 	return r, err
 }
@@ -123,7 +123,7 @@ func (p *process) act(ctx context.Context, c tool.Call) (tool.Result, error) {
 	}
 	lasting, deaf := duration(c.Arguments)
 	if deaf {
-		time.Sleep(lasting)
+		pause.For(p.world.ctx, lasting)
 		p.world.cover.count("deaf tool")
 		return tool.Result{Text: "acted"}, nil
 	}

@@ -84,11 +84,23 @@ func (s *witness) received(lane string, to channel.Route, part channel.Part) str
 		doubt: isDoubt(part.Plain),
 	}
 	if to.ReplyTo == "" && !d.doubt { // the first part of a reply names what it answers; the others do in their text
-		d.letter = nameIn(part.Plain)
+		if d.letter = nameIn(part.Plain); d.letter == "" { // of a notice
+			d.letter = s.previous(d.conversation)
+		}
 		s.attribute(d)
 	}
 	s.deliveries = append(s.deliveries, d)
 	return externalID(len(s.deliveries))
+}
+
+// previous is the letter that was answered last in a conversation.
+func (s *witness) previous(conversation string) string {
+	for _, d := range slices.Backward(s.deliveries) {
+		if d.conversation == conversation && d.letter != "" {
+			return d.letter
+		}
+	}
+	return ""
 }
 
 // attribute finds out whose the line of doubt is that the lane sent last: that of the part which follows.

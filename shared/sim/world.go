@@ -172,12 +172,11 @@ func (w *world) run() {
 			break
 		}
 	}
-	w.end()
 	for _, p := range w.processes {
 		p.gone.Store(true)
-		w.gate.clear(p)
 	}
-	w.gate.clear(nil)
+	w.gate.close()
+	w.end()
 	synctest.Wait()
 }
 

@@ -62,7 +62,7 @@ func End(h Held, e Ending) ([]table.Op, error) {
 		ops = append(ops, table.DeleteBlind(SoleKey(t.Session)))
 	}
 	if e.Ask != nil {
-		ops = append(ops, asks(t, e).Put()...)
+		ops = append(ops, asks(t, h.newest(), e).Put()...)
 	}
 	if e.Text == "" {
 		return ops, nil
@@ -94,9 +94,10 @@ func (h Head) after(t Turn, e Ending) Head {
 }
 
 // asks is the wait with which the turn ends.
-func asks(t Turn, e Ending) wait.Wait {
+func asks(t Turn, newest thread.Place, e Ending) wait.Wait {
 	return wait.Wait{
-		Ask: *e.Ask, Turn: t.ID, Owner: t.Owner, Thread: t.Thread, Session: t.Session, Route: t.Route, Asked: e.At,
+		Ask: *e.Ask, Turn: t.ID, Owner: t.Owner, Thread: t.Thread, Session: t.Session, Route: t.Route,
+		Place: newest, Asked: e.At,
 	}
 }
 

@@ -100,10 +100,10 @@ func (w *world) edit(e turn.Entry, text string) {
 	}}))
 }
 
-// beforeTake has something happen just before the next write that takes messages.
-func (w *world) beforeTake(do func()) {
+// beforeWrite has something happen once, just before the next write of a kind.
+func (w *world) beforeWrite(is func(table.Write) bool, do func()) {
 	w.store.Fault = func(c tabletest.Call) tabletest.Fault {
-		if c.Method == tabletest.MethodWrite && takes(c.Write) && do != nil {
+		if c.Method == tabletest.MethodWrite && is(c.Write) && do != nil {
 			now := do
 			do = nil
 			now()
@@ -111,6 +111,9 @@ func (w *world) beforeTake(do func()) {
 		return w.fault(c)
 	}
 }
+
+// beforeTake has something happen just before the next write that takes messages.
+func (w *world) beforeTake(do func()) { w.beforeWrite(takes, do) }
 
 func takes(write table.Write) bool {
 	return write.Ops[0].Key.Sort == "head" && slices.ContainsFunc(write.Ops, func(op table.Op) bool {

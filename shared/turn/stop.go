@@ -190,12 +190,12 @@ func (d *Desk) haltWaiting(ctx context.Context, s *Stop) error {
 		return err
 	}
 	for _, w := range open {
+		if !s.Hits(w.Place) {
+			continue
+		}
 		t, revision, err := d.turn(ctx, w.Turn)
 		if err != nil {
 			return err
-		}
-		if !s.Hits(t.place()) {
-			continue
 		}
 		ops, err := Release(w, *t, revision, time.Now())
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
+	"github.com/bobbin-agent/bobbin/shared/thread"
 )
 
 // Kind says what is waited for.
@@ -65,6 +66,7 @@ type Wait struct {
 	Thread  id.Thread     `json:"thread"`
 	Session id.Session    `json:"session"`
 	Route   channel.Route `json:"route"` // of the turn
+	Place   thread.Place  `json:"place"` // of the newest message that the turn was about: what a stop is measured against
 	Asked   time.Time     `json:"asked"`
 
 	Revision table.Revision `json:"-"`
@@ -73,8 +75,8 @@ type Wait struct {
 const prefix = "wait#"
 
 // Key addresses the wait with which a turn of a session ended.
-func Key(thread id.Thread, session id.Session, turn id.Turn) table.Key {
-	return table.Key{Partition: "thread#" + string(thread), Sort: prefix + string(session) + "#" + string(turn)}
+func Key(in id.Thread, session id.Session, turn id.Turn) table.Key {
+	return table.Key{Partition: "thread#" + string(in), Sort: prefix + string(session) + "#" + string(turn)}
 }
 
 func (w Wait) key() table.Key { return Key(w.Thread, w.Session, w.Turn) }
@@ -103,8 +105,8 @@ func (w Wait) mark() due.Mark {
 }
 
 // Find reads the open wait of a turn; nil if there is none.
-func Find(ctx context.Context, t table.Table, thread id.Thread, session id.Session, turn id.Turn) (*Wait, error) {
-	item, err := t.Get(ctx, Key(thread, session, turn))
+func Find(ctx context.Context, t table.Table, in id.Thread, session id.Session, turn id.Turn) (*Wait, error) {
+	item, err := t.Get(ctx, Key(in, session, turn))
 	if err != nil || item == nil {
 		return nil, err
 	}
@@ -112,8 +114,8 @@ func Find(ctx context.Context, t table.Table, thread id.Thread, session id.Sessi
 }
 
 // Open lists the open waits of a thread, or of one of its sessions unless that is "".
-func Open(ctx context.Context, t table.Table, thread id.Thread, session id.Session) ([]Wait, error) {
-	q := table.Query{Partition: "thread#" + string(thread), Prefix: prefix}
+func Open(ctx context.Context, t table.Table, in id.Thread, session id.Session) ([]Wait, error) {
+	q := table.Query{Partition: "thread#" + string(in), Prefix: prefix}
 	if session != "" {
 		q.Prefix += string(session) + "#"
 	}
@@ -121,7 +123,7 @@ func Open(ctx context.Context, t table.Table, thread id.Thread, session id.Sessi
 	for {
 		page, err := t.Scan(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("reading what thread %s waits for: %w", thread, err)
+			return nil, fmt.Errorf("reading what thread %s waits for: %w", in, err)
 		}
 		for i := range page.Items {
 			w, err := decode(&page.Items[i])
