@@ -9,6 +9,7 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/due"
+	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/table"
@@ -211,13 +212,13 @@ func (d *Desk) haltWaiting(ctx context.Context, s *Stop) error {
 	return nil
 }
 
-// Release lists the operations that cancel a waiting turn and close what it waits for.
+// Release lists the operations that cancel a waiting turn and close what it waits for. ErrRaced means that somebody has
+// done so since the wait was read.
 func Release(w wait.Wait, t Turn, revision table.Revision, now time.Time) ([]table.Op, error) {
-	status, err := t.Status.Become(Cancelled)
-	if err != nil {
-		return nil, err
+	if t.Status != Waiting {
+		return nil, fault.As(fault.Retry, fmt.Errorf("cancelling a %s turn: %w", t.Status, ErrRaced))
 	}
-	t.Status, t.Ended = status, now
+	t.Status, t.Ended = Cancelled, now
 	return append(w.Close(), t.Put(table.At(revision))), nil
 }
 
