@@ -158,15 +158,20 @@ func (w *world) told() (texts []string) {
 // left lists the records that only a running turn has.
 func (w *world) left() (keys []string) {
 	for _, item := range w.store.Items() {
-		sort, _, _ := strings.Cut(item.Key.Sort, "#")
-		if strings.HasPrefix(item.Key.Partition, "due#") {
-			sort = strings.Split(item.Key.Sort, "#")[1]
-		}
-		if sort == "lease" || sort == "run" || sort == "q" || sort == "wake" {
-			keys = append(keys, sort)
+		if k := kind(item); k == "lease" || k == "run" || k == "q" || k == "wake" {
+			keys = append(keys, k)
 		}
 	}
 	return keys
+}
+
+// kind is what the sort key of a record begins with; of a due mark, its kind.
+func kind(item table.Item) string {
+	parts := strings.Split(item.Key.Sort, "#")
+	if strings.HasPrefix(item.Key.Partition, "due#") {
+		return parts[1]
+	}
+	return parts[0]
 }
 
 func answer(text string) transcript.Entry {

@@ -182,7 +182,7 @@ func TestWhatIsWaitedForOpensWithTheMessageThatAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := wait.Wait{
-		Ask: ask, Turn: "u", Owner: "o", Thread: "t", Session: "s", Route: h.Turn.Route, Asked: at,
+		Ask: ask, Turn: "u", Owner: "o", Thread: "t", Session: "s", Route: h.Turn.Route, Place: h.Turn.place(), Asked: at,
 	}
 	if diff := cmp.Diff(want, put[wait.Wait](t, ops, wait.Key("t", "s", "u"))); diff != "" {
 		t.Errorf("the wait: want (-), got (+):\n%s", diff)

@@ -3,7 +3,6 @@ package turn_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -91,9 +90,14 @@ func (w *world) generation() int64 {
 // start claims the oldest queued turn of any session.
 func (w *world) start(d *turn.Desk, session id.Session) *turn.Run {
 	w.Helper()
+	return w.startAt(d, session, noon)
+}
+
+func (w *world) startAt(d *turn.Desk, session id.Session, now time.Time) *turn.Run {
+	w.Helper()
 	v, err := d.Look(w.Context(), session, w.in)
 	w.must(err)
-	run, err := d.Claim(w.Context(), v, noon)
+	run, err := d.Claim(w.Context(), v, now)
 	w.must(err)
 	w.must(run.Open(w.Context(), w.blobs))
 	return run
@@ -180,7 +184,7 @@ func (b *busy) complete() {
 		b.Errorf("the stop's record is %+v, %v", found, err)
 	}
 	for _, item := range b.store.Items() {
-		if strings.Contains(item.Key.Sort, "#stop#") || strings.Contains(item.Key.Sort, "#expire#") || strings.HasPrefix(item.Key.Sort, "wait#") {
+		if slices.Contains([]string{"stop", "expire", "wait"}, kind(item)) {
 			b.Errorf("left: %s", item.Key)
 		}
 	}
