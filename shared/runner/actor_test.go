@@ -2,13 +2,11 @@ package runner_test
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/runner"
-	"github.com/bobbin-agent/bobbin/shared/tool"
 )
 
 // worker is one process of a story. It is its own model and channel.
@@ -18,6 +16,7 @@ type worker struct {
 	runner *runner.Runner
 	ctx    context.Context //nolint:containedctx // a process has one
 	cancel context.CancelFunc
+	limit  time.Duration // of the wake-ups that it takes; 0 for none
 	dead   atomic.Bool
 	model  chan said
 	tool   chan struct{}
@@ -85,27 +84,10 @@ func (w *worker) pass(ctx context.Context, kind string) bool {
 	return !w.dead.Load() && ctx.Err() == nil
 }
 
-// hang is the tool: it notes that it began, and waits.
-func (w *worker) hang(ctx context.Context) (tool.Result, error) {
-	w.stage.note("%s: begins to use its tool", w.name)
-	select {
-	case <-w.tool:
-		return tool.Result{Text: "used"}, nil
-	case <-ctx.Done():
-		return tool.Result{}, context.Cause(ctx)
+// invocation is the context in which the worker acts on a wake-up.
+func (w *worker) invocation() (context.Context, context.CancelFunc) {
+	if w.limit == 0 {
+		return context.WithCancel(w.ctx)
 	}
-}
-
-// said is what a story lets a model say.
-type said struct {
-	text string
-	call bool
-}
-
-func (s said) response() model.Response {
-	if s.call {
-		call := &model.ToolCall{ID: "1", Name: "hang", Arguments: json.RawMessage(`{}`)}
-		return model.Response{Blocks: []model.Block{{Call: call}}, Stop: model.StopTools}
-	}
-	return model.Response{Blocks: []model.Block{{Text: s.text}}, Stop: model.StopEnd}
+	return context.WithTimeout(w.ctx, w.limit)
 }

@@ -54,6 +54,12 @@ func (w *world) wakeUp(in id.Session) {
 	}
 }
 
+// going handles one beside the test.
+func (w *world) going(in id.Session) {
+	w.Helper()
+	w.under.Go(func() { w.wakeUp(in) })
+}
+
 // until has turns run until release is closed.
 func until(release <-chan struct{}) func(context.Context, *turn.Run) (turn.Ending, error) {
 	return func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
@@ -73,7 +79,7 @@ func TestWhoFindsNoPermitWaitsAndIsWokenByWhoFreesOne(t *testing.T) {
 		w.work = until(release)
 		turns := []id.Turn{w.put("s1", turn.Entry{}), w.put("s2", turn.Entry{}), w.put("s3", turn.Entry{})}
 		for _, in := range []id.Session{"s1", "s2", "s3"} {
-			go w.wakeUp(in)
+			w.going(in)
 			synctest.Wait()
 			time.Sleep(time.Millisecond) // places in the line differ by time
 		}
@@ -83,7 +89,7 @@ func TestWhoFindsNoPermitWaitsAndIsWokenByWhoFreesOne(t *testing.T) {
 		}
 		w.wakeUp("s3") // once more: it keeps its place
 		close(release)
-		synctest.Wait()
+		w.under.Wait()
 		w.same("woken", []queue.Message{wake.Session("s2", "t").Message("u2#free#u1")}, w.woken)
 		w.wakeUp("s3")
 		w.same("it is not the turn of the third", []turn.Status{turn.Succeeded, turn.Queued, turn.Queued}, w.status(turns...))
@@ -105,13 +111,13 @@ func TestTheLastPermitIsKeptForWhatAnOwnerStarted(t *testing.T) {
 		background := turn.Entry{Turn: turn.Turn{Source: turn.Event}}
 		turns := []id.Turn{w.put("s1", background), w.put("s2", background), w.put("s3", turn.Entry{}), w.put("s4", turn.Entry{})}
 		for _, in := range []id.Session{"s1", "s2", "s3", "s4"} {
-			go w.wakeUp(in)
+			w.going(in)
 			synctest.Wait()
 			time.Sleep(time.Millisecond)
 		}
 		w.same("status", []turn.Status{turn.Running, turn.Queued, turn.Running, turn.Queued}, w.status(turns...))
 		close(release)
-		synctest.Wait()
+		w.under.Wait()
 		w.wakeUp("s2")
 		w.wakeUp("s4")
 		w.same("in the end", []turn.Status{turn.Succeeded, turn.Succeeded, turn.Succeeded, turn.Succeeded}, w.status(turns...))
@@ -124,7 +130,7 @@ func TestWhoFindsNoPlaceInTheLineIsToldAndNothingOfTheBackgroundIsLost(t *testin
 		release := make(chan struct{})
 		w.work = until(release)
 		w.put("s", turn.Entry{})
-		go w.wakeUp("s")
+		w.going("s")
 		synctest.Wait()
 		for n := range capacity.MaxWaiting {
 			in := id.Session(fmt.Sprint("w", n))
@@ -143,7 +149,7 @@ func TestWhoFindsNoPlaceInTheLineIsToldAndNothingOfTheBackgroundIsLost(t *testin
 			w.Errorf("the turn is %+v", got)
 		}
 		close(release)
-		synctest.Wait()
+		w.under.Wait()
 	})
 }
 
@@ -206,7 +212,7 @@ func TestAWakeUpThatFindsNothingToDoWakesWhoCouldRun(t *testing.T) {
 		release := make(chan struct{})
 		w.work = until(release)
 		w.put("s1", turn.Entry{})
-		go w.wakeUp("s1")
+		w.going("s1")
 		synctest.Wait()
 		u := w.say("hello")
 		w.run()
@@ -221,7 +227,7 @@ func TestAWakeUpThatFindsNothingToDoWakesWhoCouldRun(t *testing.T) {
 			w.Errorf("got %v, want the wake-up to come again", err)
 		}
 		close(release)
-		synctest.Wait()
+		w.under.Wait()
 	})
 }
 
@@ -241,7 +247,7 @@ func TestWithoutACapNobodyWaits(t *testing.T) {
 		for n := range 40 {
 			in := id.Session(fmt.Sprint("s", n))
 			turns = append(turns, w.put(in, turn.Entry{}))
-			go w.wakeUp(in)
+			w.going(in)
 		}
 		synctest.Wait()
 		for _, status := range w.status(turns...) {
@@ -250,6 +256,6 @@ func TestWithoutACapNobodyWaits(t *testing.T) {
 			}
 		}
 		close(release)
-		synctest.Wait()
+		w.under.Wait()
 	})
 }

@@ -2,7 +2,6 @@ package runner_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,11 +10,10 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/agent"
 	"github.com/bobbin-agent/bobbin/shared/blob/blobtest"
+	"github.com/bobbin-agent/bobbin/shared/capacity"
 	"github.com/bobbin-agent/bobbin/shared/channel"
-	"github.com/bobbin-agent/bobbin/shared/fault"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
-	"github.com/bobbin-agent/bobbin/shared/model"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/owner"
 	"github.com/bobbin-agent/bobbin/shared/queue"
@@ -25,26 +23,29 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
 	"github.com/bobbin-agent/bobbin/shared/thread"
-	"github.com/bobbin-agent/bobbin/shared/tool"
 	"github.com/bobbin-agent/bobbin/shared/turn"
+	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
-// stage is where a story plays: the stores, one owner with one chat, and workers by name.
+// stage is where a story plays: the stores, one owner with a chat or more, and workers by name.
 type stage struct {
 	*testing.T
 	store   *tabletest.Fake
 	blobs   *blobtest.Fake
 	queue   *queuetest.Fake
 	ids     *id.Source
-	inbox   *inbox.Inbox
+	book    *owner.Book
 	ada     owner.Owner
-	updates []string
+	rules   inbox.Rules
+	permits int
+	door    door
 	workers map[string]*worker
 	turns   []id.Turn // in the order of accepting: u1, u2 …
 
-	mu   sync.Mutex
-	log  []string
-	lose int // so many of the next wake-ups get lost
+	mu    sync.Mutex
+	log   []string
+	lose  int             // so many of the next wake-ups get lost
+	heard []channel.Route // where each part that the owner has heard arrived; its place, from 1, is its ID
 }
 
 func newStage(t *testing.T) *stage {
@@ -54,15 +55,15 @@ func newStage(t *testing.T) *stage {
 		workers: map[string]*worker{},
 	}
 	s.queue = &queuetest.Fake{Fault: s.lost}
-	book := &owner.Book{Table: s.store, IDs: s.ids}
+	s.book = &owner.Book{Table: s.store, IDs: s.ids}
 	var err error
-	if s.ada, err = book.Add(t.Context(), "Ada", time.Now()); err != nil {
+	if s.ada, err = s.book.Add(t.Context(), "Ada", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := book.Link(t.Context(), s.ada, "telegram-1", "7", time.Now()); err != nil {
+	if err := s.book.Link(t.Context(), s.ada, "telegram-1", "7", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	s.inbox = &inbox.Inbox{Table: s.store, Queue: s.queue, Book: book, IDs: s.ids}
+	s.door.open(s)
 	return s
 }
 
@@ -100,26 +101,6 @@ func (s *stage) events() []string {
 	return log
 }
 
-func (s *stage) deliver(n int) {
-	s.Helper()
-	text := s.updates[n-1]
-	r, err := s.inbox.Accept(s.Context(), time.Now(), inbox.Message{
-		Update: fmt.Sprint(n), Sender: "7", Sent: time.Now(), Sequence: int64(n), Text: text,
-		Route: channel.Route{Connection: "telegram-1", Conversation: "7"},
-	})
-	switch {
-	case err != nil:
-		s.note("refused: %v", err)
-	case r.Outcome == inbox.Accepted:
-		s.turns = append(s.turns, r.Turn)
-		s.note("accepted as %s", s.name(r.Turn))
-	case r.Outcome == inbox.Duplicate:
-		s.note("known as %s", s.name(r.Turn))
-	default:
-		s.note("outcome %d", r.Outcome)
-	}
-}
-
 // name is u1 for the first turn, and so on.
 func (s *stage) name(t id.Turn) string {
 	for i, known := range s.turns {
@@ -132,9 +113,9 @@ func (s *stage) name(t id.Turn) string {
 
 func (s *stage) take(name string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), time.Millisecond)
-	defer cancel()
-	got, _ := s.queue.Receive(ctx, 1) // the context's end means that there is none
+	soon, cancel := context.WithTimeout(s.Context(), time.Millisecond)
+	got, _ := s.queue.Receive(soon, 1) // the context's end means that there is none
+	cancel()
 	if len(got) == 0 {
 		s.note("nothing to take")
 		return
@@ -142,8 +123,10 @@ func (s *stage) take(name string) {
 	w := s.worker(name)
 	d := got[0]
 	d.Lease = &gripped{w, d.Lease}
+	ctx, cancel := w.invocation()
 	go func() {
-		verdict, err := w.runner.Handle(w.ctx, d)
+		defer cancel()
+		verdict, err := w.runner.Handle(ctx, d)
 		switch {
 		case w.dead.Load():
 		case err != nil:
@@ -157,39 +140,97 @@ func (s *stage) take(name string) {
 	}()
 }
 
+func (s *stage) desk(holder string) *turn.Desk {
+	return &turn.Desk{Table: s.store, IDs: s.ids, Holder: holder, Permits: s.permits}
+}
+
 func (s *stage) sweep() {
 	s.Helper()
-	desk := &turn.Desk{Table: s.store, IDs: s.ids, Holder: "reaper"}
-	report, err := (&reaper.Reaper{Table: s.store, IDs: s.ids, Queue: s.queue, Desk: desk}).Sweep(s.Context(), time.Now())
+	report, err := (&reaper.Reaper{Table: s.store, IDs: s.ids, Queue: s.queue, Desk: s.desk("reaper")}).Sweep(s.Context(), time.Now())
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.note("woken %d, sent %d, buried %d, dropped %d, running %d", report.Woken, report.Sent, report.Buried, report.Dropped, report.Running)
+	did := ""
+	for _, c := range []struct {
+		what string
+		n    int
+	}{
+		{"woken", report.Woken}, {"sent", report.Sent}, {"buried", report.Buried}, {"stopped", report.Stopped},
+		{"dropped", report.Dropped}, {"failed", report.Failed}, {"running", report.Running},
+	} {
+		if c.n > 0 {
+			did += fmt.Sprintf(", %s %d", c.what, c.n)
+		}
+	}
+	s.note("the reaper looks%s", did)
 }
 
+// show notes the turns, and the conversation.
 func (s *stage) show() {
 	s.Helper()
 	for i, u := range s.turns {
-		item, err := s.store.Get(s.Context(), turn.HeadKey(u))
+		t, _, err := s.desk("").Find(s.Context(), u)
 		if err != nil {
 			s.Fatal(err)
 		}
-		var t turn.Turn
-		if _, err := table.Decode(item, &t); err != nil {
-			s.Fatal(err)
-		}
-		if t.ClosedBy != "" {
+		switch {
+		case t.ClosedBy != "":
 			s.note("u%d: taken by %s", i+1, s.name(t.ClosedBy))
-			continue
+		case t.Continues != "":
+			s.note("u%d: %s, goes on from %s", i+1, t.Status, s.name(t.Continues))
+		default:
+			s.note("u%d: %s", i+1, t.Status)
 		}
-		s.note("u%d: %s", i+1, t.Status)
 	}
-	log, err := thread.After(s.Context(), s.store, s.ada.Thread, "", 100)
+	log, err := thread.After(s.Context(), s.store, s.thread(), "", 100)
 	if err != nil {
 		s.Fatal(err)
 	}
 	for _, m := range log.Messages {
 		s.note("%s", strings.TrimSpace(fmt.Sprintf("%s: %s  %s", m.From, short(m.Text), m.State)))
+	}
+}
+
+// thread is the owner's active one.
+func (s *stage) thread() id.Thread {
+	s.Helper()
+	active, err := s.book.ActiveThread(s.Context(), s.ada.ID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return active
+}
+
+// open notes what is waited for.
+func (s *stage) open() {
+	s.Helper()
+	all, err := wait.Open(s.Context(), s.store, s.thread(), "")
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, w := range all {
+		s.note("%s waits: %s", s.name(w.Turn), short(w.Text))
+	}
+	if len(all) == 0 {
+		s.note("nothing is waited for")
+	}
+}
+
+// line notes who holds the permits and who waits for one.
+func (s *stage) line() {
+	s.Helper()
+	room, err := capacity.Load(s.Context(), s.store, s.permits)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, slot := range room.Slots {
+		s.note("permit %d: %s", slot.Number, s.name(slot.Turn))
+	}
+	for _, w := range room.Waiters {
+		s.note("in line: %s", s.name(w.Turn))
+	}
+	if len(room.Slots)+len(room.Waiters) == 0 {
+		s.note("all permits are free")
 	}
 }
 
@@ -207,14 +248,12 @@ func (s *stage) worker(name string) *worker {
 		return w
 	}
 	w := newWorker(s, name)
-	store := &wire{w, s.store}
+	desk := s.desk(name)
+	desk.Table = &wire{w, s.store}
 	w.runner = &runner.Runner{
-		Desk: &turn.Desk{Table: store, IDs: s.ids, Holder: name},
-		Agent: &agent.Agent{Model: w, Blobs: s.blobs, Tools: []tool.Tool{{
-			Name: "hang", Limit: time.Hour, Run: func(ctx context.Context, _ tool.Call) (tool.Result, error) { return w.hang(ctx) },
-		}}},
+		Desk: desk,
 		Outbox: &outbox.Sender{
-			Table: store, IDs: s.ids, Holder: name, Channel: func(string) (channel.Channel, bool) { return w, true },
+			Table: desk.Table, IDs: s.ids, Holder: name, Channel: func(string) (channel.Channel, bool) { return w, true },
 		},
 		Queue: s.queue,
 		Note: func(_ context.Context, event string, t turn.Turn, _ error) {
@@ -223,6 +262,7 @@ func (s *stage) worker(name string) *worker {
 			}
 		},
 	}
+	w.runner.Agent = &agent.Agent{Model: w, Blobs: s.blobs, Tools: w.tools(), Posted: w.runner.Post}
 	s.workers[name] = w
 	return w
 }
@@ -265,58 +305,4 @@ func (l *gripped) Extend(ctx context.Context, d time.Duration) error {
 		return queue.ErrRefused
 	}
 	return l.Lease.Extend(ctx, d)
-}
-
-// Render makes a part of each line.
-func (w *worker) Render(text string) (parts []channel.Part) {
-	if text == turn.InterruptedNotice {
-		return []channel.Part{{Plain: text}}
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		parts = append(parts, channel.Part{Plain: line})
-	}
-	return parts
-}
-
-// Send lets the part arrive, then answers.
-func (w *worker) Send(ctx context.Context, _ channel.Route, part channel.Part) (string, error) {
-	if w.dead.Load() {
-		return "", fault.As(fault.Unknown, errors.New("dead"))
-	}
-	w.stage.note("the owner hears from %s: %s", w.name, short(part.Plain))
-	if !w.pass(ctx, "answers") {
-		return "", fault.As(fault.Unknown, errors.New("no answer"))
-	}
-	return w.stage.ids.New(time.Now()), nil
-}
-
-// Info is the model's.
-func (w *worker) Info() model.Info { return model.Info{Provider: "story"} }
-
-// Stream waits until the story says what the model answers.
-func (w *worker) Stream(ctx context.Context, req model.Request, _ func(model.Delta)) (model.Response, error) {
-	last := req.Messages[len(req.Messages)-1]
-	w.stage.note("%s: asks its model: %s", w.name, heard(last))
-	select {
-	case <-ctx.Done():
-		return model.Response{}, context.Cause(ctx)
-	case s := <-w.model:
-		return s.response(), nil
-	}
-}
-
-// heard is what a message says beside its circumstances.
-func heard(m model.Message) string {
-	var all []string
-	for _, b := range m.Blocks {
-		switch {
-		case b.Result != nil:
-			all = append(all, "result: "+b.Result.Text)
-		case strings.HasPrefix(b.Text, "[Your previous turn failed"):
-			all = append(all, "(the turn before failed)")
-		case !strings.HasPrefix(b.Text, "["):
-			all = append(all, b.Text)
-		}
-	}
-	return strings.Join(all, " | ")
 }

@@ -34,6 +34,7 @@ type world struct {
 	blobs *blobtest.Fake
 	work  func(context.Context, *turn.Run) (turn.Ending, error)
 	said  int
+	under sync.WaitGroup // what is handled beside the test
 
 	mu      sync.Mutex
 	arrived []string
@@ -58,7 +59,11 @@ func bubble(t *testing.T, do func(*world)) {
 				Channel: func(string) (channel.Channel, bool) { return w, true },
 			},
 			Queue: &queuetest.Fake{Fault: w.send},
-			Show:  func(_ turn.Turn, e live.Event) { w.events = append(w.events, e) },
+			Show: func(_ turn.Turn, e live.Event) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.events = append(w.events, e)
+			},
 			Note: func(_ context.Context, event string, _ turn.Turn, _ error) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -98,6 +103,8 @@ func (w *world) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 func (w *world) Render(text string) []channel.Part { return []channel.Part{{Plain: text}} }
 
 func (w *world) Send(_ context.Context, _ channel.Route, part channel.Part) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.answer != nil {
 		return "", w.answer
 	}
