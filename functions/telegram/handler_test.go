@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/config"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
+	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/owner"
 	"github.com/bobbin-agent/bobbin/shared/queue/queuetest"
 	"github.com/bobbin-agent/bobbin/shared/secret/secrettest"
@@ -108,6 +112,66 @@ func TestAnUpdateIsStoredAndItsSessionWokenBefore200(t *testing.T) {
 				t.Errorf("%d wake-ups were sent, want 1", sent)
 			}
 		})
+	}
+}
+
+// saying is the sample's update with another text, sent as the nth.
+func saying(t *testing.T, text string, nth int) events.APIGatewayV2HTTPRequest {
+	t.Helper()
+	e := sample(t, "text.json")
+	e.Body = strings.NewReplacer(
+		`"hello"`, strconv.Quote(text),
+		`"update_id":7`, fmt.Sprintf(`"update_id":%d`, 7+nth),
+		`"message_id":5`, fmt.Sprintf(`"message_id":%d`, 5+nth),
+	).Replace(e.Body)
+	return e
+}
+
+// sent is what is on its way to chats.
+func (b *bench) sent(t *testing.T) (texts []string) {
+	t.Helper()
+	for _, item := range b.table.Items() {
+		if !strings.HasPrefix(item.Key.Partition, "conv#") {
+			continue
+		}
+		var row outbox.Row
+		if _, err := table.Decode(&item, &row); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, row.Text)
+	}
+	return texts
+}
+
+func TestAStopIsCarriedOutBefore200(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	stop := saying(t, "/stop", 2)
+	for _, e := range []events.APIGatewayV2HTTPRequest{saying(t, "first", 0), saying(t, "second", 1), saying(t, "later", 3), stop, stop} {
+		if got := b.status(t, e); got != http.StatusOK {
+			t.Errorf("status %d, want 200", got)
+		}
+	}
+	if got := b.queued(t); !slices.Equal(got, []string{"later"}) {
+		t.Errorf("queued turns say %q, want what was sent after the stop", got)
+	}
+	if got := b.sent(t); !slices.Equal(got, []string{"Stopped. Not started: 2 messages that waited."}) {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestTheDeclaredTextIsAReset(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.receiver.Door.(*inbox.Inbox).Rules = config.Shared{Telegram: inbox.Rules{Reset: "/reset"}}.Rules
+	if got := b.status(t, saying(t, "/reset", 0)); got != http.StatusOK {
+		t.Errorf("status %d, want 200", got)
+	}
+	if got := b.queued(t); len(got) != 0 {
+		t.Errorf("queued turns say %q, want none", got)
+	}
+	if got := b.sent(t); len(got) != 1 || !strings.Contains(got[0], "new conversation") {
+		t.Errorf("told %q", got)
 	}
 }
 

@@ -116,25 +116,40 @@ func TestAnEventThatIsNoRequestIsTheCallersFault(t *testing.T) {
 	}
 }
 
-// site is the page as the function serves it, over stores in memory, and a pairing code for it.
-func site(t *testing.T) (http.Handler, string) {
+// bench is the site as the function serves it, over stores in memory.
+type bench struct {
+	web.Site
+	table tabletest.Fake
+	ids   id.Source
+	owner owner.Owner
+	code  string // that pairs a browser with the owner
+}
+
+func newBench(t *testing.T) *bench {
 	t.Helper()
-	records, ids := &tabletest.Fake{}, &id.Source{}
-	book := &owner.Book{Table: records, IDs: ids}
-	o, err := book.Add(t.Context(), "Alex", time.Now())
-	if err != nil {
+	b := &bench{}
+	book := &owner.Book{Table: &b.table, IDs: &b.ids}
+	var err error
+	if b.owner, err = book.Add(t.Context(), "Alex", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	code, err := book.NewCode(t.Context(), o.ID, time.Now())
-	if err != nil {
+	if b.code, err = book.NewCode(t.Context(), b.owner.ID, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	return web.Handler(web.Site{
-		Door:         &inbox.Inbox{Table: records, Queue: &queuetest.Fake{}, Book: book, IDs: ids},
-		Conversation: webstore.Conversation{Table: records},
+	b.Site = web.Site{
+		Door:         &inbox.Inbox{Table: &b.table, Queue: &queuetest.Fake{}, Book: book, IDs: &b.ids},
+		Conversation: webstore.Conversation{Table: &b.table},
 		People:       webstore.People{Book: book},
 		Report:       func(_ context.Context, err error) { t.Error(err) },
-	}), code
+	}
+	return b
+}
+
+// site is the page, and a pairing code for it.
+func site(t *testing.T) (http.Handler, string) {
+	t.Helper()
+	b := newBench(t)
+	return web.Handler(b.Site), b.code
 }
 
 func TestThePageIsServedAsText(t *testing.T) {
