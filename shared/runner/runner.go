@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/capacity"
 	"github.com/bobbin-agent/bobbin/shared/live"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
 	"github.com/bobbin-agent/bobbin/shared/queue"
@@ -115,7 +116,7 @@ func (r *Runner) claim(ctx context.Context, d queue.Delivery, up wake.Up, shorte
 		case turn.Join:
 			err = r.Desk.Join(ctx, view, now)
 		case turn.Hold:
-			return nil, Done, nil
+			return nil, Done, r.wakeAll(ctx, view.Room.Next(), "held#"+d.Dedup)
 		case turn.Continue, turn.Claim, turn.Shed:
 			var run *turn.Run
 			if run, err = r.begin(ctx, view, now); err == nil {
@@ -208,8 +209,8 @@ func (r *Runner) run(ctx context.Context, d queue.Delivery, run *turn.Run) error
 	case err != nil:
 		r.note(ctx, "turn given up", t, err)
 		r.ended(t)
-		if errors.Is(err, turn.ErrFenced) {
-			return nil
+		if errors.Is(err, turn.ErrFenced) { // whoever ended it may not know of those who wait for its permit
+			return r.feed(context.WithoutCancel(ctx), string(t.ID))
 		}
 		return err
 	case handover:
@@ -290,10 +291,16 @@ func (r *Runner) after(ctx context.Context, t turn.Turn) error {
 // feed wakes the sessions that wait for a permit and may have one now. What wakes them twice does no harm.
 func (r *Runner) feed(ctx context.Context, cause string) error {
 	starved, err := r.Desk.Starved(ctx)
+	return errors.Join(err, r.wakeAll(ctx, starved, cause))
+}
+
+func (r *Runner) wakeAll(ctx context.Context, starved []capacity.Waiter, cause string) error {
+	var errs []error
 	for _, w := range starved {
-		err = errors.Join(err, r.Queue.Send(ctx, wake.Session(w.Session, w.Thread).Message(string(w.Turn)+"#free#"+cause)))
+		up := wake.Session(w.Session, w.Thread).Message(string(w.Turn) + "#free#" + cause)
+		errs = append(errs, r.Queue.Send(ctx, up))
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // wakeNext asks for the session's next turn, if there is one. What is queued later brings its own wake-up, and all have

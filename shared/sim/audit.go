@@ -32,6 +32,7 @@ type audit struct {
 // raised is a stop, as its record says, and when it was raised, counted in writes.
 type raised struct {
 	thread.Stop
+	id   string
 	in   id.Thread
 	put  int
 	at   time.Duration
@@ -131,6 +132,9 @@ func (a *audit) op(c *change, op *table.Op) {
 	case space == "thread" && strings.HasPrefix(op.Key.Sort, "stop#") && put:
 		a.raise(name, op)
 	case space == "cap" && strings.HasPrefix(op.Key.Sort, "slot#"):
+		if put && a.slots[op.Key.Sort] {
+			a.world.violate("%s took %s, which is in use", c.lane, op.Key)
+		}
 		if a.slots[op.Key.Sort] = put; !put {
 			delete(a.slots, op.Key.Sort)
 		}
@@ -179,22 +183,38 @@ func (a *audit) raise(in string, op *table.Op) {
 		return // it is being carried out
 	}
 	a.world.cover.count("stop")
-	a.stops = append(a.stops, &raised{s.Stop, id.Thread(in), len(a.writes), a.world.elapsed(), a.world.fair()})
+	a.stops = append(a.stops, &raised{s.Stop, s.ID, id.Thread(in), len(a.writes), a.world.elapsed(), a.world.fair()})
 }
 
 // hit is the stop that a turn is to end by, which was queued when so many writes had been made; nil if there is none. It
 // is decided here anew, by what the owner did: what was sent before the stop, and was there when it came.
 func (a *audit) hit(t turn.Turn, put int) *raised {
-	for _, s := range a.stops {
-		before := t.Order <= s.Order
-		if t.Route.Key() != s.Conversation {
-			before = !t.Created.After(s.Pressed)
-		}
-		if s.in == t.Thread && put < s.put && before {
-			return s
-		}
+	i := slices.IndexFunc(a.stops, func(s *raised) bool { return s.hits(t, put) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return a.stops[i]
+}
+
+// hitAll is the stop that was pressed after all that a turn is about; nil if there is none.
+func (a *audit) hitAll(t *turnState) *raised {
+	i := slices.IndexFunc(a.stops, func(s *raised) bool {
+		return s.hits(t.Turn, t.put) && !slices.ContainsFunc(t.took, func(taken id.Turn) bool {
+			return !s.hits(a.turns[taken].Turn, a.turns[taken].put)
+		})
+	})
+	if i < 0 {
+		return nil
+	}
+	return a.stops[i]
+}
+
+func (s *raised) hits(t turn.Turn, put int) bool {
+	before := t.Order <= s.Order
+	if t.Route.Key() != s.Conversation {
+		before = !t.Created.After(s.Pressed)
+	}
+	return s.in == t.Thread && put < s.put && before
 }
 
 func (a *audit) read(op *table.Op, v any) {
@@ -299,8 +319,7 @@ func (a *audit) status(c change, t *turn.Turn) {
 // cancelled checks that a turn was cancelled because its owner wanted that.
 func (a *audit) cancelled(c change, t *turnState, before turn.Turn) {
 	a.world.cover.count(string(before.Status) + " turn cancelled")
-	newest := a.newest(t)
-	if s := a.hit(newest.Turn, newest.put); s != nil {
+	if s := a.hitAll(t); s != nil {
 		if late := a.world.elapsed() - s.at; s.calm && before.Status == turn.Running && late > time.Second {
 			a.world.violate("%s was stopped %v after the stop", t.ID, late)
 		}
@@ -462,17 +481,9 @@ func (a *audit) end(s *sessionState, c change) {
 // stopped checks that a running turn was stopped, and that it had not taken a message that was sent after the stop.
 func (a *audit) stopped(s *sessionState, c change) {
 	t := a.turns[s.fence.Turn]
-	if newest := a.newest(t); a.hit(newest.Turn, newest.put) == nil {
-		a.world.violate("%s stopped %s, whose newest message %s was sent later", c.lane, t.ID, newest.ID)
+	if a.hitAll(t) == nil {
+		a.world.violate("%s stopped %s, which had taken messages %v, not all sent before", c.lane, t.ID, t.took)
 	}
-}
-
-// newest is the turn of the newest message that a turn is about: its own, or that of the last it took.
-func (a *audit) newest(t *turnState) *turnState {
-	if n := len(t.took); n > 0 {
-		return a.turns[t.took[n-1]]
-	}
-	return t
 }
 
 // scanned notes that a lane has read the queue of a session.

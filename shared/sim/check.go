@@ -59,7 +59,7 @@ func (w *world) openWaits() {
 		}
 		for _, asked := range open {
 			t := w.audit.turns[asked.Turn]
-			if t == nil || t.Status != turn.Waiting || w.audit.hit(w.audit.newest(t).Turn, w.audit.newest(t).put) != nil {
+			if t == nil || t.Status != turn.Waiting || w.audit.hitAll(t) != nil {
 				w.violate("there is a wait of %s: %+v", asked.Turn, t)
 			}
 		}
@@ -70,6 +70,11 @@ func (w *world) openWaits() {
 type row struct {
 	thread.Message
 	sort string
+}
+
+// has reports whether a delivery is a part of the message.
+func (r row) has(d delivery) bool {
+	return slices.ContainsFunc(render(r.Text), func(p channel.Part) bool { return p.Plain == d.text })
 }
 
 // conversations are the messages of all threads, by their turn.
@@ -93,7 +98,7 @@ func (w *world) checkLetter(l *letter, rows []row) {
 		w.checkStranger(l)
 		return
 	}
-	if l.acks != len(l.arrives) {
+	if l.acks != len(l.arrives) && !l.once {
 		w.violate("%s was acknowledged %d times for %d deliveries", l.name, l.acks, len(l.arrives))
 	}
 	t := w.audit.turns[l.turn()]
@@ -164,6 +169,9 @@ func (w *world) checkCommand(l *letter) {
 		}
 	}
 	want := 1
+	if l.once && !slices.ContainsFunc(w.audit.stops, func(s *raised) bool { return s.id == id.From("stop", l.message.Route.Connection, l.message.Update) }) {
+		want = 0 // it has never come in
+	}
 	if l.kind == cancel || l.kind == reply || l.refused && l.message.Route.Stored() {
 		want = 0
 	}
@@ -335,7 +343,7 @@ func (w *world) checkOrder(rows map[id.Turn][]row) {
 		if d.doubt || t == nil { // of nobody's letter there is no turn
 			continue
 		}
-		if !slices.ContainsFunc(rows[t.ID], func(r row) bool { return r.State == thread.Sent }) {
+		if !slices.ContainsFunc(rows[t.ID], func(r row) bool { return r.State == thread.Sent && r.has(d) }) {
 			continue
 		}
 		at := slices.Index(w.audit.of(string(t.Session)).claims, t.ID)

@@ -24,6 +24,7 @@ type letter struct {
 	stranger bool
 	asked    id.Turn // of an answer: what it answers
 	yes      bool
+	once     bool // it is not delivered again: who pressed it has gone
 	acks     int  // deliveries that were acknowledged
 	refused  bool // it was not taken, and the owner told so
 	void     bool // there was nothing to do
@@ -79,6 +80,7 @@ func (w *world) compose() {
 		switch x := w.rng.Float64(); {
 		case x < w.manners.stops:
 			l.kind, l.message.Text = stop, "/stop"
+			l.once = w.rng.IntN(3) == 0
 		case x < w.manners.stops+w.manners.resets && l.message.Route.Connection == telegram:
 			l.kind, l.message.Text = reset, resetText
 		}
@@ -201,6 +203,9 @@ func (w *world) post(l *letter, place int, seed uint64) {
 			l.acks++
 			return
 		}
+		if l.once {
+			return
+		}
 		w.cover.count("delivered again")
 		if !pause.For(w.ctx, time.Second+jitter(rng, 5*time.Second)) {
 			return
@@ -230,7 +235,9 @@ func (w *world) knock(l *letter, lane string, rng *rand.Rand) bool {
 		w.cover.count("message refused at the door")
 		l.refused = true
 	case inbox.Obeyed:
-		l.void = true
+		if l.void = true; l.kind == reply {
+			w.cover.count("confirmed twice")
+		}
 	case inbox.Accepted, inbox.Paired:
 	}
 	if l.stranger != (receipt.Outcome == inbox.Stranger) {
@@ -268,11 +275,13 @@ func (w *world) confirm(asked *turn.Turn) {
 	if w.rng.IntN(5) == 0 {
 		return
 	}
-	i := len(w.letters)
 	wait := lasting(w.rng, time.Minute)
-	l := w.written(i, w.elapsed()+wait, "say "+name(i), w.placeOf(asked.Thread), asked.Route.Connection, asked.Route.Conversation)
-	l.kind, l.asked, l.yes = reply, asked.ID, w.rng.IntN(3) > 0
-	w.follow(l, wait)
+	for range 1 + w.rng.IntN(4)/3 { // sometimes on two devices
+		i := len(w.letters)
+		l := w.written(i, w.elapsed()+wait, "say "+name(i), w.placeOf(asked.Thread), asked.Route.Connection, asked.Route.Conversation)
+		l.kind, l.asked, l.yes = reply, asked.ID, w.rng.IntN(3) > 0
+		w.follow(l, wait)
+	}
 }
 
 func (w *world) placeOf(in id.Thread) int {

@@ -110,7 +110,7 @@ func (p *process) enter(ctx context.Context, k kind, key string) verdict {
 	c := &call{process: p, lane: laneOf(ctx), kind: k, key: key}
 	v := p.world.gate.wait(c)
 	if v.fate == slow {
-		pause.For(ctx, v.pause) // if the caller gives up meanwhile, the next verdict's coin says whether it was done
+		p.linger(ctx, v.pause) // if the caller gives up meanwhile, the next verdict's coin says whether it was done
 		c.again = true
 		if p.gone.Load() {
 			return verdict{fate: dead}
@@ -122,6 +122,14 @@ func (p *process) enter(ctx context.Context, k kind, key string) verdict {
 		return verdict{fate: dead}
 	}
 	return v
+}
+
+// linger waits, at most to the end of the world.
+func (p *process) linger(ctx context.Context, wait time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.world.ctx, cancel)()
+	pause.For(ctx, wait)
 }
 
 // answer is what a caller is told of a call.

@@ -67,7 +67,13 @@ func (s leaseSeam) Extend(ctx context.Context, d time.Duration) error {
 
 // GiveBack shows it again after d.
 func (s leaseSeam) GiveBack(ctx context.Context, d time.Duration) error {
-	return s.change(ctx, giveBack, func(now time.Time) { s.hold.hide(now.Add(d), false) })
+	return s.change(ctx, giveBack, func(now time.Time) {
+		if s.world.setup.Without == GiveBack {
+			s.hold.remove()
+			return
+		}
+		s.hold.hide(now.Add(d), false)
+	})
 }
 
 // Done removes it.

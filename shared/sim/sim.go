@@ -45,9 +45,21 @@ type Setup struct {
 	// Weaken, if set, changes every write before it is applied: to see that a guard which is taken away is missed. now
 	// reads a record as it stands.
 	Weaken func(w table.Write, now func(table.Key) *table.Item) table.Write
+	// Without leaves out what no condition of a write stands for, as an engine would that lacks it.
+	Without Omission
 	// Traced keeps what happened, for Result.Trace.
 	Traced bool
 }
+
+// Omission is something that a weakened engine does not do.
+type Omission uint8
+
+// The omissions.
+const (
+	Nothing    Omission = iota
+	SecondLook          // whoever has joined the line for a permit does not look whether one is free by now
+	GiveBack            // a wake-up that meets a live turn is not given back, but done with
+)
 
 // Kill names a call of an accepting or working process, counted from 1, at which the process dies.
 type Kill struct {

@@ -96,17 +96,23 @@ func (w *world) decide(c *call) verdict {
 	if p := w.buried(c, now); p != nil && !c.again {
 		v = w.rise(p, v)
 	}
-	if c.kind == write && takes(c.key) && !c.again && w.rng.Float64() < w.weather.withdraw {
+	if c.kind == write && !c.again && (takes(c.key) || handsOver(c.key)) && w.rng.Float64() < w.weather.withdraw {
 		v = w.regret(c, v)
 	}
 	w.trouble(c.process, now)
 	return v
 }
 
-// regret has the owner withdraw a message that is being taken, and the take wait for its turn again beside or behind that.
+// regret has the owner withdraw a message that is being taken, or stop a turn that is being handed over, and the call wait
+// for its turn again beside or behind that.
 func (w *world) regret(c *call, v verdict) verdict {
 	session, _, _ := strings.Cut(strings.TrimPrefix(c.key, "session#"), "/")
-	w.withdraw(session)
+	switch {
+	case takes(c.key):
+		w.withdraw(session)
+	default:
+		w.press(session)
+	}
 	v.fate, v.pause = slow, time.Duration(w.rng.IntN(2))*time.Microsecond
 	return v
 }
@@ -188,7 +194,7 @@ func behave(rng *rand.Rand) manners {
 		m.permits = 1 + rng.IntN(2)
 	}
 	if rng.IntN(3) == 0 {
-		m.term = 20*time.Second + jitter(rng, 70*time.Second)
+		m.term = 10*time.Second + jitter(rng, 50*time.Second)
 	}
 	if rng.IntN(2) == 0 {
 		m.stops, m.resets = 0.15, 0.05

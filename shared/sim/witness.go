@@ -7,6 +7,7 @@ import (
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/model"
+	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/tool"
 )
 
@@ -21,11 +22,13 @@ type witness struct {
 	actions    map[string]int    // by key
 	deliveries []delivery
 	refusals   int
+	permits    map[string]table.Page // with SecondLook: as a lane saw them first
 }
 
 func (s *witness) start(w *world) {
 	s.world = w
 	s.requests, s.failures = map[point]int{}, map[point]int{}
+	s.permits = map[string]table.Page{}
 	s.runs, s.actions = map[string]string{}, map[string]int{}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/blob/blobtest"
+	"github.com/bobbin-agent/bobbin/shared/capacity"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/owner"
 	"github.com/bobbin-agent/bobbin/shared/pause"
@@ -276,6 +277,7 @@ func (w *world) idle() bool {
 		w.violate("the world does not come to rest: %s", w.restless())
 		return false
 	}
+	w.checkStarved()
 	next := w.queue.next(time.Now())
 	for _, p := range w.processes {
 		if p.frozen.After(time.Now()) && (next.IsZero() || p.frozen.Before(next)) {
@@ -292,6 +294,19 @@ func (w *world) idle() bool {
 	case <-timer.C:
 	}
 	return true
+}
+
+// checkStarved checks, in a world where nothing goes wrong, that nobody waits for a permit while one is free and
+// nothing is under way that could tell.
+func (w *world) checkStarved() {
+	if !w.fair() || w.manners.permits == 0 || w.queue.size() > 0 || w.audit.running() > 0 {
+		return
+	}
+	room, err := capacity.Load(context.Background(), &w.table, w.manners.permits)
+	w.must(err)
+	if starved := room.Next(); len(starved) > 0 {
+		w.violate("a permit is free, %s waits for one, and nobody knows", starved[0].Turn)
+	}
 }
 
 // resting reports whether nothing will happen any more.
@@ -332,6 +347,17 @@ func (w *world) withdraw(session string) {
 	oldest, i := queued[keys[0]], len(w.letters)
 	l := w.written(i, w.elapsed(), "", w.placeOf(oldest.Thread), oldest.Route.Connection, oldest.Route.Conversation)
 	l.kind, l.asked = cancel, oldest.ID
+	w.follow(l, 0)
+}
+
+// press has the owner stop what runs in a session.
+func (w *world) press(session string) {
+	t := w.audit.turns[w.audit.of(session).fence.Turn]
+	if t == nil {
+		return
+	}
+	l := w.written(len(w.letters), w.elapsed(), "/stop", w.placeOf(t.Thread), t.Route.Connection, t.Route.Conversation)
+	l.kind = stop
 	w.follow(l, 0)
 }
 

@@ -8,11 +8,21 @@ import (
 
 // Place is where a message stands among all of a thread: what a stop is measured against.
 type Place struct {
-	Session      id.Session
-	Conversation string    // a route's key
-	Order        string    // of its message in the conversation
-	Generation   int64     // of the thread when it was accepted
-	Accepted     time.Time // by the clock of whoever accepted it
+	Session      id.Session `json:"session"`
+	Conversation string     `json:"conversation,omitempty"` // a route's key
+	Order        string     `json:"order,omitempty"`        // of its message in the conversation
+	Generation   int64      `json:"generation,omitempty"`   // of the thread when it was accepted
+	Accepted     time.Time  `json:"accepted"`               // by the clock of whoever accepted it
+}
+
+// With is where the two stand together: what was sent before a stop is only that of which all was.
+func (p Place) With(q Place) Place {
+	p.Order = max(p.Order, q.Order)
+	p.Generation = max(p.Generation, q.Generation)
+	if p.Accepted.Before(q.Accepted) {
+		p.Accepted = q.Accepted
+	}
+	return p
 }
 
 // Stop is what the owner stopped: all that was sent before. A stop that arrives late does not hit what was sent after it

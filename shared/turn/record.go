@@ -120,13 +120,13 @@ type Head struct {
 	Ended time.Time      `json:"ended,omitzero"`  // of its last turn
 	Waits []id.Turn      `json:"waits,omitempty"` // turns that ended as waiting, whose waits may still be open
 	Work  *Work          `json:"work,omitempty"`  // of the turn that runs or ran last
-	// Taken is the newest message that the running turn took: a stop pressed before that was sent does not end the turn.
+	// Taken is where the running turn stands with what it took: a stop pressed before all of that does not end the turn.
 	Taken *Taken `json:"taken,omitempty"`
 
 	Revision table.Revision `json:"-"`
 }
 
-// Taken is where a taken message stands.
+// Taken is where a turn stands with the messages that it took.
 type Taken struct {
 	By id.Turn `json:"by"`
 	thread.Place

@@ -176,7 +176,7 @@ func (d *Desk) haltRunning(ctx context.Context, s *Stop, session id.Session) err
 	})
 }
 
-// newest is where the newest message of the running turn stands: its own, or the last that it took.
+// newest is where the running turn stands with all the messages that it took.
 func (h Held) newest() thread.Place {
 	if taken := h.Head.Taken; taken != nil && taken.By == h.Turn.ID {
 		return taken.Place

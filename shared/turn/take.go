@@ -88,7 +88,7 @@ func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model
 	ops := []table.Op{r.thread.Unchanged()}
 	for _, e := range taken {
 		r.held.Head.Told = latest(r.held.Head.Told, e.Turn.Created) // the reply stands after all that it answers
-		r.held.Head.Taken = &Taken{By: r.held.Turn.ID, Place: e.Turn.place()}
+		r.held.Head.Taken = &Taken{By: r.held.Turn.ID, Place: r.held.newest().With(e.Turn.place())}
 		r.log.Append(transcript.Entry{Kind: transcript.Owner, Turn: r.held.Turn.ID, Blocks: said(e)})
 	}
 	ops = append(ops, take(taken, r.held.Turn.ID, now)...)
