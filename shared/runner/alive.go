@@ -11,8 +11,9 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
-// watchEvery is how often a worker looks whether its turn has been stopped.
-const watchEvery = time.Second
+// watchEvery is how often a worker looks whether its turn has been stopped: within a second, and never at the same
+// instant as it gives its signs of life.
+const watchEvery = 983 * time.Millisecond
 
 // keepAlive gives the worker's signs of life, lease first, then the wake-up, until rest or stop. The context it returns
 // ends when the turn is not ours any more, when no sign could be given for so long that others take the worker for dead,
@@ -82,6 +83,9 @@ func watch(ctx context.Context, _ queue.Delivery, run *turn.Run) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		}
+		if ctx.Err() != nil { // both may be ready
+			return nil
 		}
 		mine, err := run.Mine(ctx)
 		if err == nil && !mine && ctx.Err() == nil {

@@ -18,8 +18,8 @@ const (
 	web      = channel.Web
 )
 
-// partBytes is how long a part of a message may be.
-const partBytes = 160
+// partBytes is how long a part of a message may be: a notice, which names no letter, is always one.
+const partBytes = 250
 
 // doubtMark begins the line that goes before a part which may be a repeat.
 const doubtMark = "_The next message may be a repeat"

@@ -34,6 +34,28 @@ func TestDeathAtEveryCallOfATurnThatTakesMessages(t *testing.T) {
 	dieAtEveryCall(t, scripts)
 }
 
+// TestWithoutGivingBackDeathsAreNoticedLate takes away that a wake-up which meets a live turn is given back: the worker may
+// have died since, and then only the reaper's minute would tell. A test that finds nothing late then would prove nothing.
+func TestWithoutGivingBackDeathsAreNoticedLate(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		for call := 1; ; call++ {
+			k := sim.Kill{Call: call}
+			r := sim.Play(t, sim.Setup{
+				Seed: seed + 1, Calm: true, Size: sim.Size{Owners: 1}, Scripts: []string{oneTool}, Kill: &k, Without: sim.GiveBack,
+			})
+			if r.Killed == nil {
+				break
+			}
+			if d := r.Killed; !d.Silent && (d.Told == "" || late(d) > 45*time.Second) {
+				t.Logf("seed %d, call %d: %v later", seed+1, call, late(d))
+				return
+			}
+		}
+	}
+	t.Error("no death was noticed late")
+}
+
 func dieAtEveryCall(t *testing.T, scripts []string) {
 	t.Helper()
 	var table strings.Builder

@@ -103,12 +103,12 @@ func (w *world) decide(c *call) verdict {
 	return v
 }
 
-// regret has the owner withdraw a message that is being taken, or stop a turn that is being handed over, and the call wait
-// for its turn again beside or behind that.
+// regret has the owner withdraw a message that is being taken, or stop the turn that takes it or that is being handed over,
+// and the call wait for its turn again beside or behind that.
 func (w *world) regret(c *call, v verdict) verdict {
 	session, _, _ := strings.Cut(strings.TrimPrefix(c.key, "session#"), "/")
 	switch {
-	case takes(c.key):
+	case takes(c.key) && w.rng.IntN(2) == 0:
 		w.withdraw(session)
 	default:
 		w.press(session)
