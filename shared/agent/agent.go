@@ -161,6 +161,9 @@ func failed(ctx context.Context, err error) (turn.Ending, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return turn.Ending{}, cause
 	}
+	if errors.Is(err, turn.ErrHandover) {
+		return turn.Ending{}, err
+	}
 	return Failed(err), nil
 }
 

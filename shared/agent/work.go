@@ -32,24 +32,18 @@ type work struct {
 func (w *work) steps(ctx context.Context) (turn.Ending, error) {
 	answer := model.Response{Blocks: w.left()}
 	for {
-		calls := requested(answer)
-		if len(calls) == 0 {
-			if w.short(ctx, w.step) {
-				return turn.Ending{}, turn.ErrHandover
-			}
+		if len(requested(answer)) == 0 {
 			var err error
-			if answer, err = w.ask(ctx); err != nil {
+			if answer, err = w.next(ctx); err != nil {
 				return failed(ctx, err)
 			}
-			if calls = requested(answer); cutOff(answer) {
-				add(w.run, transcript.Results, notStarted(calls))
-				calls = nil
-			}
-			if len(calls) == 0 {
-				return turn.Ending{Status: turn.Succeeded, Text: reply(answer), From: thread.Agent}, nil
-			}
 		}
-		if w.short(ctx, w.longest(calls)) {
+		calls := requested(answer)
+		switch {
+		case len(calls) == 0, cutOff(answer):
+			add(w.run, transcript.Results, notStarted(calls))
+			return turn.Ending{Status: turn.Succeeded, Text: reply(answer), From: thread.Agent}, nil
+		case w.short(ctx, w.longest(calls)):
 			return turn.Ending{}, turn.ErrHandover // which saves the calls, none of them begun
 		}
 		ending, err := w.act(ctx, answer, calls)
@@ -58,6 +52,14 @@ func (w *work) steps(ctx context.Context) (turn.Ending, error) {
 		}
 		answer = model.Response{}
 	}
+}
+
+// next asks the model, if the time left is enough for a step.
+func (w *work) next(ctx context.Context) (model.Response, error) {
+	if w.short(ctx, w.step) {
+		return model.Response{}, turn.ErrHandover
+	}
+	return w.ask(ctx)
 }
 
 func ended(e *turn.Ending, err error) (turn.Ending, error) {

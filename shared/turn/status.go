@@ -1,25 +1,34 @@
 // Package turn holds the life of a turn: its status, the fence that guards its writes, the lease that shows its worker
-// alive, claiming the next one, and every end.
+// alive, claiming the next one, handing it over, stopping it, and every end.
 //
 // A turn's status:
 //
 //	queued ──claim──▶ running ──▶ succeeded
-//	  │                  ├──────▶ waiting ──stop──▶ cancelled
+//	  │                  ├──────▶ waiting ──stop, expiry, drop──▶ cancelled
 //	  │                  ├──────▶ failed
 //	  └──stop, take──▶ cancelled ◀── stop
 //
 // A session runs one turn at a time. Its fence record says which, under which epoch; every write of a turn checks the
-// fence's revision in the same transaction, so a turn that was stopped, ended or superseded can write nothing late.
-// Safety comes from the fence alone. The lease only tells others that its worker has died.
+// fence's revision in the same transaction, so a turn that was stopped, ended, handed over or superseded can write nothing
+// late. Safety comes from the fence alone. The lease only tells others that its worker has died.
 //
-// Decisions (Decide, End and what they call) are pure: records in, operations out. Run performs them.
+// A turn that needs more time than its worker has is handed over between two steps: the fence then names it as
+// continuing, nobody has it, and the next wake-up of its session goes on with it.
+//
+// A stop raises the thread's generation and leaves a record, in one write; then the queued turns it hits are cancelled,
+// then the running ones, then those that wait. Whatever dies in between, the record says what is left to do.
+//
+// Decisions (Decide, End and what they call) are pure: records in, operations out. Run and Desk perform them.
 //
 // Records:
 //
 //	session#<id> / fence               JSON of Fence: epoch, running turn
-//	session#<id> / lease               JSON of Lease: epoch, until, holder; there while a turn runs
-//	session#<id> / head                JSON of Head: thread, manifest, previous failure
-//	session#<id> / q#<order>#<turn>    JSON of Entry: a queued turn with its input; gone once claimed
+//	session#<id> / lease               JSON of Lease: epoch, until, holder; there while a worker has a turn
+//	session#<id> / head                JSON of Head: thread, manifest, previous failure, what the turn is doing
+//	session#<id> / q#<order>#<turn>    JSON of Entry: a queued turn with its input; gone once claimed, taken, cancelled
+//	session#<id> / depth               counter: how many of those there are
+//	session#<id> / sole                JSON: there while messages of its connection are refused
+//	thread#<id>  / stop#<id>           JSON of Stop: one that has not been carried out
 //	turn#<id>    / head                JSON of Turn
 package turn
 
