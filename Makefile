@@ -57,7 +57,7 @@ infra: ## the tests of the stack; needs Node 20
 	cd infra && $(GO) test ./...
 
 sim: ## simulate whole lives of turns under faults: SEEDS=n fresh seeds, or SEED=x again with its trace
-	$(GO) test ./shared/sim -count=1 -run TestSimulation $(if $(SEED),-v -seed=$(SEED),-seeds=$(SEEDS))
+	$(GO) test ./shared/sim -count=1 -run 'TestSimulation$$' -timeout 2h -v $(if $(SEED),-seed=$(SEED),-seeds=$(SEEDS))
 
 BENCH := $(GO) test -run '^$$' -bench
 

@@ -146,6 +146,9 @@ func (w *world) checkLetter(l *letter, rows []row) {
 // checkFate checks that a turn which was to be stopped was, unless it had ended before; and that where nothing goes
 // wrong none fails but by what it was told to do.
 func (w *world) checkFate(l *letter, t *turnState) {
+	if l.probe && t.Status != turn.Succeeded {
+		w.violate("%s, sent when all was over, is %s: %s", l.name, t.Status, t.Error)
+	}
 	hit := w.audit.hit(t.Turn, t.put)
 	if hit != nil && len(t.took) == 0 && t.ClosedBy == "" && t.Status != turn.Cancelled && (t.begun > hit.put || t.begun == 0) {
 		w.violate("%s is %s, and had been stopped at %v", l.name, t.Status, hit.at)

@@ -24,6 +24,7 @@ type letter struct {
 	stranger bool
 	asked    id.Turn // of an answer: what it answers
 	yes      bool
+	probe    bool // it comes when all is over, to see whether its session is usable
 	once     bool // it is not delivered again: who pressed it has gone
 	acks     int  // deliveries that were acknowledged
 	refused  bool // it was not taken, and the owner told so
@@ -89,6 +90,17 @@ func (w *world) compose() {
 	if w.rng.IntN(4) == 0 {
 		w.letters = append(w.letters, w.strange(len(w.letters), at))
 	}
+	for _, o := range w.owners {
+		w.letters = append(w.letters, w.probe(len(w.letters), o.place))
+	}
+}
+
+// probe is what an owner writes when everything has long been over.
+func (w *world) probe(i, from int) *letter {
+	at := w.weather.clears + time.Hour
+	l := w.written(i, at, "say "+name(i), from, telegram, fmt.Sprintf("chat-%d", from))
+	l.probe, l.arrives = true, l.arrives[:1]
+	return l
 }
 
 func (w *world) letter(i int, at time.Duration, text string) *letter {
