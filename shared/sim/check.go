@@ -50,6 +50,26 @@ func (w *world) leftovers() {
 	w.openWaits()
 }
 
+// checkQuiet checks that the session which a probe is for, and its conversation, have long nothing to do: the probe would
+// wake them.
+func (w *world) checkQuiet(l *letter) {
+	for key := range w.audit.left {
+		if key.Partition == outbox.Partition(l.message.Route.Key()) {
+			w.violate("%s is still there, before %s", key, l.name)
+		}
+	}
+	for name, s := range w.audit.sessions {
+		if s.fence.Turn != "" && person(w.placeOf(w.audit.turns[s.fence.Turn].Thread)) == l.message.Sender {
+			w.violate("session %s still runs %s, before %s", name, s.fence.Turn, l.name)
+		}
+		for key, q := range s.queued {
+			if person(w.placeOf(q.Thread)) == l.message.Sender && !slices.ContainsFunc(w.letters, func(o *letter) bool { return o.probe && o.turn() == q.ID }) {
+				w.violate("%s is still queued in session %s, before %s", key, name, l.name)
+			}
+		}
+	}
+}
+
 // openWaits checks that what is still waited for is of turns that wait, and that no stop hits.
 func (w *world) openWaits() {
 	for _, o := range w.owners {

@@ -210,6 +210,9 @@ func (w *world) post(l *letter, place int, seed uint64) {
 	if !pause.For(w.ctx, l.arrives[place]-w.elapsed()) {
 		return
 	}
+	if l.probe {
+		w.checkQuiet(l)
+	}
 	for try := 1; ; try++ {
 		if w.knock(l, fmt.Sprintf("%s/%d.%d", l.name, place, try), rng) {
 			l.acks++

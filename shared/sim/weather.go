@@ -108,10 +108,10 @@ func (w *world) decide(c *call) verdict {
 func (w *world) regret(c *call, v verdict) verdict {
 	session, _, _ := strings.Cut(strings.TrimPrefix(c.key, "session#"), "/")
 	switch {
-	case takes(c.key) && w.rng.IntN(2) == 0:
+	case takes(c.key) && w.rng.IntN(3) == 0:
 		w.withdraw(session)
 	default:
-		w.press(session)
+		w.press(session, takes(c.key) || w.rng.IntN(2) == 0)
 	}
 	v.fate, v.pause = slow, time.Duration(w.rng.IntN(2))*time.Microsecond
 	return v

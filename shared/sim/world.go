@@ -350,14 +350,18 @@ func (w *world) withdraw(session string) {
 	w.follow(l, 0)
 }
 
-// press has the owner stop what runs in a session.
-func (w *world) press(session string) {
+// press has the owner stop what runs in a session: now, or by a stop that was sent right after what began the turn, and
+// comes late.
+func (w *world) press(session string, late bool) {
 	t := w.audit.turns[w.audit.of(session).fence.Turn]
 	if t == nil {
 		return
 	}
 	l := w.written(len(w.letters), w.elapsed(), "/stop", w.placeOf(t.Thread), t.Route.Connection, t.Route.Conversation)
 	l.kind = stop
+	if i := slices.IndexFunc(w.letters, func(l *letter) bool { return l.turn() == t.ID }); i >= 0 && late {
+		l.message.Sent, l.message.Sequence = w.letters[i].message.Sent, w.letters[i].message.Sequence
+	}
 	w.follow(l, 0)
 }
 
