@@ -37,6 +37,10 @@ const (
 	Rest Kind = "rest"
 )
 
+// Term reports whether marks of the kind stand for a term that must have passed, rather than for something to be done: it
+// is no use to act on one early.
+func (k Kind) Term() bool { return k == Expire || k == Rest }
+
 // Mark is one hint.
 type Mark struct {
 	At      time.Time // when to look

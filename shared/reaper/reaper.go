@@ -140,7 +140,7 @@ func (r *Reaper) shard(ctx context.Context, shard int, until time.Time) (Report,
 		return report, err
 	}
 	for _, m := range marks {
-		if !m.At.Before(until) {
+		if !m.At.Before(until) || m.Kind.Term() && !m.At.Before(time.Now()) {
 			report.ahead(m)
 			continue
 		}
