@@ -85,7 +85,6 @@ type change struct {
 	head    bool
 	turns   []*turn.Turn
 	gone    []string // the sort keys of queued turns that leave the queue
-	waits   bool     // a wait is opened or closed
 }
 
 // applied takes note of a write.

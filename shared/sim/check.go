@@ -284,7 +284,8 @@ func (w *world) checkDelivery(l *letter, rows []row) {
 		case w.answers(d) != l.turn():
 		case d.doubt:
 			doubts++
-		case !count(rows, got, d) && !(d.text == outbox.MissedNotice && slices.ContainsFunc(rows, isLost)):
+		case count(rows, got, d), d.text == outbox.MissedNotice && slices.ContainsFunc(rows, isLost):
+		default:
 			w.violate("sent %v, which is no part of what %s is told", d, l.name)
 			return
 		}

@@ -123,7 +123,7 @@ func (p *process) act(ctx context.Context, c tool.Call) (tool.Result, error) {
 	}
 	lasting, deaf := duration(c.Arguments)
 	if deaf {
-		pause.For(p.world.ctx, lasting)
+		pause.For(p.world.ctx, lasting) //nolint:contextcheck // it does not heed its own
 		p.world.cover.count("deaf tool")
 		return tool.Result{Text: "acted"}, nil
 	}

@@ -128,7 +128,7 @@ func (p *process) enter(ctx context.Context, k kind, key string) verdict {
 func (p *process) linger(ctx context.Context, wait time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.world.ctx, cancel)()
+	defer context.AfterFunc(p.world.ctx, cancel)() //nolint:contextcheck // the world ends whatever the caller wants
 	pause.For(ctx, wait)
 }
 

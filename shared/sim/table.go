@@ -94,7 +94,7 @@ func (w *world) apply(ctx context.Context, change table.Write) error {
 	}
 	err := w.table.Write(context.WithoutCancel(ctx), change)
 	if err == nil {
-		w.audit.applied(laneOf(ctx), change)
+		w.audit.applied(laneOf(ctx), change) //nolint:contextcheck // what its owner does about it is not the caller's
 	}
 	if failed, ok := errors.AsType[*table.ConditionError](err); ok && takes(describe(change)) {
 		what := "take raced"
