@@ -14,6 +14,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
+	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
@@ -27,6 +28,7 @@ func confirmation(session id.Session, turn id.Turn) wait.Wait {
 		},
 		Turn: turn, Owner: "o", Thread: "t", Session: session,
 		Route: channel.Route{Connection: "telegram-1", Conversation: "7"}, Asked: noon,
+		Place: thread.Place{Session: session, Conversation: "telegram-1:7", Order: "5", Generation: 2, Accepted: noon},
 	}
 }
 
@@ -199,6 +201,7 @@ func TestKeyAndValueStayAsTheyAre(t *testing.T) {
 	want := []string{
 		`thread#t/wait#s#u {"kind":"confirmation","text":"Send it?","action":{"key":"k","tool":"send","arguments":{"to":"Ada"}},` +
 			`"turn":"u","owner":"o","thread":"t","session":"s","route":{"connection":"telegram-1","conversation":"7"},` +
+			`"place":{"session":"s","conversation":"telegram-1:7","order":"5","generation":2,"accepted":"2030-03-17T17:46:40Z"},` +
 			`"asked":"2030-03-17T17:46:40Z"}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
