@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bobbin-agent/bobbin/localstack/pairing"
+	"github.com/bobbin-agent/bobbin/shared/capacity"
 	"github.com/bobbin-agent/bobbin/shared/channel/telegram/telegramtest"
 	"github.com/bobbin-agent/bobbin/shared/config"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
@@ -39,8 +40,9 @@ func (caller) Stream(_ context.Context, r model.Request, _ func(model.Delta)) (m
 // stage is a running server with a bot, on which so many people are its one owner, each in a chat of their own.
 type stage struct {
 	*testing.T
-	bot  *telegramtest.Server
-	seen map[int64]int // messages that a person has read
+	bot    *telegramtest.Server
+	server *Server
+	seen   map[int64]int // messages that a person has read
 }
 
 func newStage(t *testing.T, people int, local config.Local, tools ...tool.Tool) *stage {
@@ -71,7 +73,7 @@ func newStage(t *testing.T, people int, local config.Local, tools ...tool.Tool) 
 			t.Error(err)
 		}
 	})
-	st := &stage{t, bot, map[int64]int{}}
+	st := &stage{t, bot, s, map[int64]int{}}
 	codes, err := Pair(ctx, local.Data, pairing.Order{Count: people})
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +95,23 @@ func (s *stage) reads(person int64, want string) {
 	}
 	if got := sent[s.seen[person]-1].Text; !strings.HasPrefix(got, want) {
 		s.Errorf("%d reads %q, want %q", person, got, want)
+	}
+}
+
+// waiting waits until so many turns wait for a permit and all permits are taken.
+func (s *stage) waiting(turns, permits int) {
+	s.Helper()
+	for again := time.NewTicker(5 * time.Millisecond); ; <-again.C {
+		room, err := capacity.Load(s.Context(), s.server.store.Table(), permits)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if len(room.Slots) > permits {
+			s.Fatalf("%d turns run at once, want at most %d", len(room.Slots), permits)
+		}
+		if len(room.Waiters) == turns {
+			return
+		}
 	}
 }
 
@@ -171,6 +190,7 @@ func TestNoMoreTurnsRunAtOnceThanThereArePermitsAndAllGetOne(t *testing.T) {
 	for range permits { // as many as may do run at once
 		<-begun
 	}
+	s.waiting(people-permits, permits)
 	for range people {
 		<-release
 	}
