@@ -76,6 +76,7 @@ func externalID(n int) string { return "x" + strconv.Itoa(n) }
 type delivery struct {
 	lane         string
 	conversation string
+	chat         string // the conversation's own key
 	letter       string // the message that it answers
 	replyTo      string // what the messenger shows it as the answer to
 	text         string

@@ -86,7 +86,7 @@ var events = []string{
 	"buried", "buried by the reaper", "confirmed action", "confirmed twice", "deaf tool", "delivered again", "duplicate accepted",
 	"frozen process", "handed over", "killed around a take", "message lost", "message possibly repeated", "message refused",
 	"message refused at the door", "message taken", "model asked", "outage of the table", "queued turn cancelled", "redelivered",
-	"redelivery lost", "running turn cancelled", "session dropped", "several messages taken at once", "shutdown", "stop",
+	"redelivery lost", "reply", "running turn cancelled", "session dropped", "several messages taken at once", "shutdown", "stop",
 	"stranger", "take fenced", "take raced", "tool interrupted", "turn ended", "turn failed", "turn given up", "turn handed over",
 	"turn interrupted", "turn started", "turn waits", "turns of two sessions at once", "waited for a permit",
 	"waiting turn cancelled", "wake-up failed", "wake-up given back", "woken by the reaper", "woken up at the burial",

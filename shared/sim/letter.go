@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -283,6 +285,22 @@ func (w *world) follow(l *letter, wait time.Duration) {
 	w.names = nil
 	seed := w.rng.Uint64()
 	w.during(func() { w.post(l, 0, seed) })
+}
+
+// respond has the owner reply to a message that has come, now and then.
+func (w *world) respond(d delivery, external string) {
+	if w.calm() || d.letter == "" || w.rng.IntN(12) > 0 {
+		return
+	}
+	from := slices.IndexFunc(w.owners, func(o resident) bool { return "chat-"+strconv.Itoa(o.place) == d.chat })
+	if from < 0 {
+		return // a stranger's
+	}
+	i, wait := len(w.letters), lasting(w.rng, 20*time.Second)
+	l := w.written(i, w.elapsed()+wait, script(w.rng, name(i)), w.owners[from].place, telegram, d.chat)
+	l.message.Reply = external
+	w.cover.count("reply")
+	w.follow(l, wait)
 }
 
 // confirm has the owner answer what a turn asks, sooner or later, or never.

@@ -83,7 +83,7 @@ func (s *witness) received(lane string, to channel.Route, part channel.Part) str
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := delivery{
-		lane: lane, conversation: to.Key(), letter: to.ReplyTo, replyTo: to.ReplyTo, text: part.Plain, at: s.world.elapsed(),
+		lane: lane, conversation: to.Key(), chat: to.Conversation, letter: to.ReplyTo, replyTo: to.ReplyTo, text: part.Plain, at: s.world.elapsed(),
 		doubt: isDoubt(part.Plain),
 	}
 	if to.ReplyTo == "" && !d.doubt { // the first part of a reply names what it answers; the others do in their text
@@ -93,7 +93,9 @@ func (s *witness) received(lane string, to channel.Route, part channel.Part) str
 		s.attribute(d)
 	}
 	s.deliveries = append(s.deliveries, d)
-	return externalID(len(s.deliveries))
+	external := externalID(len(s.deliveries))
+	s.world.respond(d, external)
+	return external
 }
 
 // previous is the letter that was answered last in a conversation.
