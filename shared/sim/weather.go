@@ -58,9 +58,9 @@ var weight = [kinds]float64{
 	get: 1, scan: 1, write: 1.5, putPart: 3, getPart: 3, sendWake: 2, extend: 2, giveBack: 15, done: 2, think: 3, act: 4, tell: 3,
 }
 
-// weight is that of its kind; a write that takes messages is rarer than others.
+// weight is that of its kind; a write that takes messages or hands a turn over is rarer than others.
 func (c *call) weight() float64 {
-	if c.kind == write && takes(c.key) {
+	if c.kind == write && (takes(c.key) || handsOver(c.key)) {
 		return 8
 	}
 	return weight[c.kind]
