@@ -27,6 +27,7 @@ type audit struct {
 	looked   map[string]int          // when a lane last read the queue of a session
 	left     map[table.Key]time.Time // records that must be gone at the end; of due marks, when they are due
 	marks    int
+	handing  string // the lane that handed a turn over last
 }
 
 // raised is a stop, as its record says, and when it was raised, counted in writes.
@@ -374,7 +375,7 @@ func (a *audit) change(s *sessionState, c change) {
 	case c.fence.Continuing && s.holder != c.lane:
 		a.world.violate("%s handed over %s, which %s has", c.lane, c.fence.Turn, s.holder)
 	case c.fence.Continuing:
-		s.holder = ""
+		s.holder, a.handing = "", c.lane
 		t.hands++
 		a.world.cover.count("handed over")
 	default:

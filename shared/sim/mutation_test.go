@@ -90,7 +90,7 @@ var mutants = []mutant{
 	{"send what another is sending", sends, putRow, none, 1, 0},
 	{"send where another sends", sends, either(sends, putRow), none, 23, 0},
 	{"hand over a turn under a fence that has moved", handover, either(putFence, putTurn, putHead), none, 36, 0},
-	{"hand over a turn without a due mark", handover, none, is(table.OpPut, "due", ""), 469, 0},
+	{"hand over a turn without a due mark", handover, none, is(table.OpPut, "due", ""), 65, 0},
 	{"go on with a turn that another goes on with", resumes, either(putFence, putTurn, is(table.OpPut, "session", "lease")), none, 88, 0},
 	{"stop without a due mark", halts, none, is(table.OpPut, "due", ""), 63, 0},
 	{"stop without raising the generation", halts, none, is(table.OpPut, "thread", "head"), 10, 0},

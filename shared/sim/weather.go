@@ -58,9 +58,10 @@ var weight = [kinds]float64{
 	get: 1, scan: 1, write: 1.5, putPart: 3, getPart: 3, sendWake: 2, extend: 2, giveBack: 15, done: 2, think: 3, act: 4, tell: 3,
 }
 
-// weight is that of its kind; a write that takes messages or hands a turn over is rarer than others.
-func (c *call) weight() float64 {
-	if c.kind == write && (takes(c.key) || handsOver(c.key)) {
+// weight is that of the call's kind; a write that takes messages or hands a turn over is rarer than others, and so is the
+// wake-up that is sent for a turn which has been handed over.
+func (w *world) weight(c *call) float64 {
+	if c.kind == write && (takes(c.key) || handsOver(c.key)) || c.kind == sendWake && c.lane == w.audit.handing {
 		return 8
 	}
 	return weight[c.kind]
@@ -79,7 +80,7 @@ func (w *world) decide(c *call) verdict {
 	}
 	v := verdict{coin: w.rng.IntN(2) == 0}
 	now := time.Now()
-	switch x := w.rng.Float64() / c.weight(); {
+	switch x := w.rng.Float64() / w.weight(c); {
 	case c.process.cut.After(now) && (c.kind == get || c.kind == scan || c.kind == write):
 		v.fate = refuse
 	case x < w.weather.kill:
