@@ -51,20 +51,39 @@ func (m *meter) read() reading {
 
 func (m *meter) start() { m.started, m.before = time.Now(), m.read() }
 
-// cost is what happened since start.
+// cost is what calls were made and what they took.
 type cost struct {
 	Get, Scan, Write, BlobGet, BlobPut, Send, Extend int
 	Trips                                            int
 	TableBytes, BlobBytes                            int64
 }
 
-func (m *meter) stop() cost {
+// stop returns what happened since start.
+func (m *meter) stop() cost { return m.since(m.started, m.before) }
+
+// measure returns what happens while something is done.
+func (m *meter) measure(do func()) cost {
+	started, before := time.Now(), m.read()
+	do()
+	return m.since(started, before)
+}
+
+func (m *meter) since(started time.Time, before reading) cost {
 	now := m.read()
-	t, b := now.table.Sub(m.before.table), now.blob.Sub(m.before.blob)
+	t, b := now.table.Sub(before.table), now.blob.Sub(before.blob)
 	return cost{
 		Get: t.Get, Scan: t.Scan, Write: t.Write, BlobGet: b.Get, BlobPut: b.Put,
-		Send: now.sends - m.before.sends, Extend: now.holds - m.before.holds,
-		Trips: int(time.Since(m.started) / trip), TableBytes: t.Bytes, BlobBytes: b.Bytes,
+		Send: now.sends - before.sends, Extend: now.holds - before.holds,
+		Trips: int(time.Since(started) / trip), TableBytes: t.Bytes, BlobBytes: b.Bytes,
+	}
+}
+
+// minus is what one costs more than another.
+func (c cost) minus(o cost) cost {
+	return cost{
+		Get: c.Get - o.Get, Scan: c.Scan - o.Scan, Write: c.Write - o.Write, BlobGet: c.BlobGet - o.BlobGet,
+		BlobPut: c.BlobPut - o.BlobPut, Send: c.Send - o.Send, Extend: c.Extend - o.Extend, Trips: c.Trips - o.Trips,
+		TableBytes: c.TableBytes - o.TableBytes, BlobBytes: c.BlobBytes - o.BlobBytes,
 	}
 }
 
@@ -78,7 +97,7 @@ func turnCosts(t *testing.T, text string) (accepting, asking, working cost) {
 	m := newMeter()
 	asked := 0
 	var first cost
-	e := newEngine(m.table, m.blob, m.queue, instant{asked: func() {
+	e := newEngine(m.table, m.blob, m.queue, instant{asked: func(string) {
 		if asked++; asked == 1 {
 			first = m.stop()
 		}

@@ -35,29 +35,43 @@ type engine struct {
 	update atomic.Int64
 }
 
-// instant is a model that answers at once: with a call of the tool as long as the owner's message says so, then with a
-// word.
-type instant struct{ asked func() }
+// instant is a model that answers at once: with a call of a tool as long as the owner's message names one, then with a
+// word. "hang" it never answers.
+type instant struct {
+	asked func(text string) // told of each request, with the newest text or result
+}
 
 func (instant) Info() model.Info { return model.Info{Provider: "bench", Name: "instant"} }
 
-func (m instant) Stream(_ context.Context, r model.Request, _ func(model.Delta)) (model.Response, error) {
-	if m.asked != nil {
-		m.asked()
-	}
+func (m instant) Stream(ctx context.Context, r model.Request, _ func(model.Delta)) (model.Response, error) {
 	last := r.Messages[len(r.Messages)-1].Blocks
-	block := last[len(last)-1]
-	if block.Text == "tool" {
-		call := &model.ToolCall{ID: "call-1", Name: "nothing", Arguments: []byte("{}")}
+	text := last[len(last)-1].Text
+	if m.asked != nil {
+		m.asked(text)
+	}
+	switch text {
+	case "hang":
+		<-ctx.Done()
+		return model.Response{}, ctx.Err()
+	case nothing.Name, payment.Name:
+		call := &model.ToolCall{ID: "call-1", Name: text, Arguments: []byte("{}")}
 		return model.Response{Blocks: []model.Block{{Call: call}}, Stop: model.StopTools}, nil
 	}
 	return model.Response{Blocks: []model.Block{{Text: "Done."}}, Stop: model.StopEnd}, nil
 }
 
-var nothing = tool.Tool{
-	Name: "nothing", Schema: []byte(`{"type":"object"}`),
-	Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Text: "nothing"}, nil },
-}
+// The tools: one that does nothing, and one that does so once its owner agrees.
+var (
+	nothing = tool.Tool{Name: "tool", Schema: []byte(`{"type":"object"}`), Run: idle}
+	payment = tool.Tool{
+		Name: "pay", Schema: []byte(`{"type":"object"}`), Run: idle, Confirm: func(tool.Call) string { return "Pay?" },
+	}
+)
+
+func idle(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Text: "nothing"}, nil }
+
+// permits is more turns than any measurement runs at once: each pays for its permit, and none waits for one.
+const permits = 1000
 
 // silent is a channel that takes every message at once.
 type silent struct{ sent func() }
@@ -82,8 +96,8 @@ func newEngine(t table.Table, b blob.Blob, q interface {
 		book:  book,
 		inbox: &inbox.Inbox{Table: t, Queue: q, Book: book, IDs: ids},
 		runner: &runner.Runner{
-			Desk:  &turn.Desk{Table: t, IDs: ids, Holder: "bench"},
-			Agent: &agent.Agent{Model: m, Tools: []tool.Tool{nothing}, Blobs: b},
+			Desk:  &turn.Desk{Table: t, IDs: ids, Holder: "bench", Permits: permits},
+			Agent: &agent.Agent{Model: m, Tools: []tool.Tool{nothing, payment}, Blobs: b},
 			Outbox: &outbox.Sender{
 				Table: t, IDs: ids, Holder: "bench",
 				Channel: func(string) (channel.Channel, bool) { return c, true },
@@ -112,24 +126,35 @@ func (e *engine) pair(tb testing.TB) string {
 
 func (e *engine) accept(tb testing.TB, sender, text string) {
 	tb.Helper()
-	update, now := e.update.Add(1), time.Now()
-	receipt, err := e.inbox.Accept(tb.Context(), now, inbox.Message{
-		Update: fmt.Sprint(update), Sender: sender, ExternalID: fmt.Sprint(update), Sent: now, Sequence: update,
-		Text: text, Route: channel.Route{Connection: connection, Conversation: sender},
-	})
+	receipt, err := e.inbox.Accept(tb.Context(), time.Now(), e.message(sender, text))
 	if err != nil || receipt.Outcome != inbox.Accepted {
 		tb.Errorf("accepting: outcome %d, %v", receipt.Outcome, err)
+	}
+}
+
+// message is the sender's next one.
+func (e *engine) message(sender, text string) inbox.Message {
+	update := e.update.Add(1)
+	return inbox.Message{
+		Update: fmt.Sprint(update), Sender: sender, ExternalID: fmt.Sprint(update), Sent: time.Now(), Sequence: update,
+		Text: text, Route: channel.Route{Connection: connection, Conversation: sender},
 	}
 }
 
 // handle takes one wake-up and acts on it.
 func (e *engine) handle(tb testing.TB) {
 	tb.Helper()
+	e.handleWithin(tb.Context(), tb)
+}
+
+// handleWithin is handle for a worker that has no more time than the context.
+func (e *engine) handleWithin(ctx context.Context, tb testing.TB) {
+	tb.Helper()
 	wakeups, err := e.queue.Receive(tb.Context(), 1)
 	if err != nil || len(wakeups) != 1 {
 		tb.Fatalf("receiving: %d wake-ups, %v", len(wakeups), err)
 	}
-	verdict, err := e.runner.Handle(tb.Context(), wakeups[0])
+	verdict, err := e.runner.Handle(ctx, wakeups[0])
 	if err != nil || verdict != runner.Done {
 		tb.Fatalf("handling: verdict %d, %v", verdict, err)
 	}

@@ -125,7 +125,7 @@ func step() []transcript.Entry {
 }
 
 // grown is a running turn whose session has so many entries, saved step by step.
-func grown(b *testing.B, records table.Table, objects *blobtest.Fake, entries int) *turn.Run {
+func grown(b testing.TB, records table.Table, objects *blobtest.Fake, entries int) *turn.Run {
 	b.Helper()
 	e := newEngine(records, objects, &fifo.Queue{}, instant{}, silent{})
 	sender := e.pair(b)

@@ -38,8 +38,11 @@ func hooked(api *botAPI, more ...string) []string {
 
 // fetching are the settings of a Bobbin that fetches its updates.
 func fetching(api *botAPI, more ...string) []string {
-	return append(more, "BOBBIN_TELEGRAM_TOKEN="+botToken, "BOBBIN_TELEGRAM_API="+api.URL, "BOBBIN_TELEGRAM_RATE=off")
+	return append(more, "BOBBIN_TELEGRAM_TOKEN="+botToken, "BOBBIN_TELEGRAM_API="+api.URL, "BOBBIN_TELEGRAM_RATE=off", anyTurns)
 }
+
+// anyTurns has as many turns run at once as there are workers: what is measured is not to wait for permits.
+const anyTurns = "BOBBIN_TURNS=1000"
 
 const scriptedModel = "BOBBIN_MODEL=scripted"
 

@@ -258,6 +258,7 @@ func TestDeployed(t *testing.T) {
 	t.Run("with the mapping", func(t *testing.T) {
 		play(t, asking)
 		play(t, common)
+		play(t, outliving)
 		play(t, killing[:1])
 	})
 	t.Run("with a poller", func(t *testing.T) {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +31,7 @@ func (forgetful) Send(context.Context, queue.Message) error { return nil }
 // accepted is a turn that was stored at a time, by a process that died before it had sent the wake-up.
 func (p *person) accepted(t testing.TB, records table.Table, then time.Time, text string) {
 	t.Helper()
-	ids, who := &id.Source{}, strconv.FormatInt(p.id, 10)
+	ids, who := &id.Source{}, p.who()
 	door := &inbox.Inbox{Table: records, Queue: forgetful{}, Book: &book.Book{Table: records, IDs: ids}, IDs: ids}
 	receipt, err := door.Accept(p.ctx, then, inbox.Message{
 		Update: t.Name() + who, Sender: who, Sent: then, Text: text,
@@ -45,7 +44,7 @@ func (p *person) accepted(t testing.TB, records table.Table, then time.Time, tex
 
 func (p *person) thread(t testing.TB, records table.Table) id.Thread {
 	t.Helper()
-	who, err := (&book.Book{Table: records}).Identify(p.ctx, connection, strconv.FormatInt(p.id, 10))
+	who, err := (&book.Book{Table: records}).Identify(p.ctx, connection, p.who())
 	if err != nil || who == nil {
 		t.Fatalf("finding the person: %+v, %v", who, err)
 	}

@@ -98,6 +98,13 @@ func (m *mind) atOnce(topic string) int {
 	return m.most[topic]
 }
 
+// holding is how many requests with "hold TOPIC …" are under way.
+func (m *mind) holding(topic string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.open[topic]
+}
+
 // asked are the requests so far in which the owner's newest words are text.
 func (m *mind) asked(text string) []model.Request {
 	m.mu.Lock()

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/bobbin-agent/bobbin/shared/channel/web"
 	"github.com/bobbin-agent/bobbin/shared/live"
 )
 
@@ -116,6 +118,46 @@ func (b *browser) post(t testing.TB, text string) (turn string) {
 		t.Fatalf("posting: %d %s", status, body)
 	}
 	return answer.Turn
+}
+
+// press posts a command with these fields, and returns what the page is told.
+func (b *browser) press(t testing.TB, command string, fields map[string]any) (told string) {
+	t.Helper()
+	body := map[string]any{"id": uuid(), "thread": b.read(t).Thread}
+	maps.Copy(body, fields)
+	status, got := b.do(t, http.MethodPost, "/api/"+command, body)
+	var answer struct{ Outcome, Told string }
+	if err := json.Unmarshal(got, &answer); err != nil || status != http.StatusOK || answer.Outcome != "obeyed" && answer.Outcome != "accepted" {
+		t.Fatalf("%s: %d %s", command, status, got)
+	}
+	return answer.Told
+}
+
+// state is how far the page shows the owner's message with a text to be; "" if it is not there.
+func (b *browser) state(t testing.TB, text string) web.State {
+	t.Helper()
+	for _, m := range b.read(t).Messages {
+		if m.From == "owner" && m.Text == text {
+			return web.State(m.State)
+		}
+	}
+	return ""
+}
+
+// hears waits for what the agent or the system says, word for word.
+func (b *browser) hears(t testing.TB, text string) {
+	t.Helper()
+	b.until(t, func(m message) bool { return m.From != "owner" && m.Text == text })
+}
+
+// waits lists what the page shows to wait for the owner.
+func (b *browser) waits(t testing.TB) (open []web.Wait) {
+	t.Helper()
+	status, body := b.do(t, http.MethodGet, "/api/waits", nil)
+	if err := json.Unmarshal(body, &open); err != nil || status != http.StatusOK {
+		t.Fatalf("reading what waits: %d %s", status, body)
+	}
+	return open
 }
 
 func uuid() string {

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,6 +44,20 @@ func owner(t testing.TB, w world) *person {
 	return p
 }
 
+// owners are so many owners, each of a conversation of their own.
+func owners(t testing.TB, w world, n int) []*person {
+	t.Helper()
+	all := make([]*person, n)
+	for i := range all {
+		all[i] = newcomer(t, w)
+		all[i].say("/start " + w.code(t, fmt.Sprint(t.Name(), i)))
+	}
+	for _, p := range all {
+		p.hears(t, paired)
+	}
+	return all
+}
+
 // ownerAtHome is someone who has the page and Telegram.
 func ownerAtHome(t testing.TB, w world) (*browser, *person) {
 	t.Helper()
@@ -55,6 +71,9 @@ func (p *person) pair(t testing.TB, code string) {
 	t.Helper()
 	p.asks(t, "/start "+code, paired)
 }
+
+// who is the person's ID as records have it.
+func (p *person) who() string { return strconv.FormatInt(p.id, 10) }
 
 func (p *person) say(text string) { p.bot.Say(p.id, text) }
 

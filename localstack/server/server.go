@@ -142,8 +142,8 @@ func (s *Server) wire() {
 	s.runner = &runner.Runner{
 		Desk: desk, Queue: &s.queue, Note: s.note,
 		Agent: &agent.Agent{
-			Model: model.Retry(s.settings.Model),
-			Tools: slices.Concat([]tool.Tool{clock.Tool(), ask.Tool()}, s.settings.Tools),
+			Model:  model.Retry(s.settings.Model),
+			Tools:  slices.Concat([]tool.Tool{clock.Tool(), ask.Tool()}, s.settings.Tools),
 			Blobs:  s.store.Blob(),
 			Limits: agent.Limits{Steps: s.settings.Steps, Identical: s.settings.Repeats}, Show: s.show,
 			Posted: func(ctx context.Context, t turn.Turn) { s.runner.Post(ctx, t) },
