@@ -382,6 +382,24 @@ func TestARunningTurnThatTookALaterMessageIsNotStopped(t *testing.T) {
 	}
 }
 
+func TestAQuestionAboutALaterMessageIsNotStopped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := w.claim(w.a, noon)
+	s := w.press()
+	w.say("something else")
+	_, err := w.steer(run)
+	w.must(err)
+	w.must(run.End(t.Context(), waiting(wait.Question)))
+	w.halt(w.b, s)
+	w.isOpen(run.Turn().ID)
+	w.halt(w.b, w.press())
+	w.isOpen()
+	if got := w.status(run.Turn().ID).Status; got != turn.Cancelled {
+		t.Errorf("after a second stop the turn is %s", got)
+	}
+}
+
 // What a turn took before it handed the turn over counts for whoever goes on; what its forerunner took does not.
 func TestWhatATurnTookIsRememberedAcrossAHandoverAndForgottenAtItsEnd(t *testing.T) {
 	t.Parallel()
