@@ -70,12 +70,17 @@ func (w *worker) kill() {
 	w.release()
 }
 
-// pass waits while calls of that kind hang, and reports whether the worker lives to make it.
+// pass waits while calls of that kind hang, and reports whether they are made: if the worker lives and has not given up.
+// What has been sent arrives even if it has given up.
 func (w *worker) pass(ctx context.Context, kind string) bool {
 	w.mu.Lock()
 	held, gate := w.held, w.gate
 	w.mu.Unlock()
-	if held == kind {
+	switch held {
+	case "sent " + kind:
+		<-gate
+		return !w.dead.Load()
+	case kind:
 		select {
 		case <-gate:
 		case <-ctx.Done():

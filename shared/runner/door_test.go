@@ -81,9 +81,9 @@ func (d *door) deliver(n int) {
 	case err != nil:
 		d.note("not accepted")
 	case r.Outcome == inbox.Accepted:
-		d.turns = append(d.turns, r.Turn)
+		d.call(r.Turn)
 		d.note("accepted as %s", d.name(r.Turn))
-	case r.Outcome == inbox.Duplicate && r.Turn != "":
+	case r.Outcome == inbox.Duplicate && d.name(r.Turn) != "":
 		d.note("known as %s", d.name(r.Turn))
 	case r.Outcome == inbox.Duplicate:
 		d.note("known")

@@ -218,6 +218,8 @@ func TestAWakeUpThatFindsNothingToDoWakesWhoCouldRun(t *testing.T) {
 		w.run()
 		_, err := w.Desk.Halt(w.Context(), "t", w.pressOne("s1").Record())
 		w.must(err)
+		w.under.Wait()
+		w.woken = nil
 		w.wakeUp("s1")
 		if !slices.ContainsFunc(w.woken, func(m queue.Message) bool { return m.Body == session.Message("").Body }) {
 			w.Errorf("woken %v, want the session of %s", w.woken, u)
@@ -248,8 +250,8 @@ func TestWithoutACapNobodyWaits(t *testing.T) {
 			in := id.Session(fmt.Sprint("s", n))
 			turns = append(turns, w.put(in, turn.Entry{}))
 			w.going(in)
+			time.Sleep(time.Millisecond)
 		}
-		synctest.Wait()
 		for _, status := range w.status(turns...) {
 			if status != turn.Running {
 				w.Fatalf("a turn is %s", status)

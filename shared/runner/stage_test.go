@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,9 +41,9 @@ type stage struct {
 	permits int
 	door    door
 	workers map[string]*worker
-	turns   []id.Turn // in the order of accepting: u1, u2 …
 
 	mu    sync.Mutex
+	turns []id.Turn // in the order of accepting: u1, u2 …
 	log   []string
 	lose  int             // so many of the next wake-ups get lost
 	heard []channel.Route // where each part that the owner has heard arrived; its place, from 1, is its ID
@@ -101,8 +102,17 @@ func (s *stage) events() []string {
 	return log
 }
 
+// call gives a turn its name.
+func (s *stage) call(t id.Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns = append(s.turns, t)
+}
+
 // name is u1 for the first turn, and so on.
 func (s *stage) name(t id.Turn) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i, known := range s.turns {
 		if known == t {
 			return fmt.Sprint("u", i+1)
@@ -208,8 +218,13 @@ func (s *stage) open() {
 	if err != nil {
 		s.Fatal(err)
 	}
+	var lines []string
 	for _, w := range all {
-		s.note("%s waits: %s", s.name(w.Turn), short(w.Text))
+		lines = append(lines, fmt.Sprintf("%s waits: %s", s.name(w.Turn), short(w.Text)))
+	}
+	slices.Sort(lines)
+	for _, line := range lines {
+		s.note("%s", line)
 	}
 	if len(all) == 0 {
 		s.note("nothing is waited for")

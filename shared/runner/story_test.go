@@ -76,7 +76,7 @@ func play(t *testing.T, story string) string {
 // do carries out one command and waits until everybody waits for something.
 func (s *stage) do(command string) {
 	s.Helper()
-	time.Sleep(time.Millisecond) // no two things happen at once
+	time.Sleep(10 * time.Millisecond) // no two things happen at once, nor stand at the same time in the conversation
 	verb, rest, _ := strings.Cut(command, " ")
 	if !s.owners(verb, rest) && !s.acts(verb, rest) && !s.around(verb, rest) {
 		s.Fatalf("no such command: %s", command)
@@ -123,17 +123,17 @@ func (s *stage) acts(verb, rest string) bool {
 	case "take": // WORKER: it takes a wake-up from the queue
 		s.take(name)
 	case "answer": // WORKER TEXT: its model answers; a line of the reply ends at each /
-		s.worker(name).model <- text(what)
+		give(s, s.worker(name).model, text(what))
 	case "call": // WORKER [TOOL [TEXT]]: its model asks for a tool, which hangs
 		tool, argument, _ := strings.Cut(what, " ")
-		s.worker(name).model <- call(cmp.Or(tool, "hang"), argument)
+		give(s, s.worker(name).model, call(cmp.Or(tool, "hang"), argument))
 	case "fail": // WORKER TEXT: its model's provider answers with an error
-		s.worker(name).model <- broken(what)
+		give(s, s.worker(name).model, broken(what))
 	case "finish": // WORKER: its tool returns
-		s.worker(name).tool <- struct{}{}
+		give(s, s.worker(name).tool, struct{}{})
 	case "deadline": // WORKER DURATION: so long it has for each wake-up that it takes from now on
 		s.worker(name).limit = s.duration(what)
-	case "hold": // WORKER writes|answers|extends: these of its calls hang, and the last is refused
+	case "hold": // WORKER writes|sent writes|answers|extends: these of its calls hang, and the last is refused
 		s.worker(name).hold(what)
 	case "step": // WORKER: what hung goes on, up to the next such call
 		s.worker(name).step()
@@ -147,6 +147,16 @@ func (s *stage) acts(verb, rest string) bool {
 		return false
 	}
 	return true
+}
+
+// give hands over what somebody waits for.
+func give[T any](s *stage, to chan<- T, what T) {
+	s.Helper()
+	select {
+	case to <- what:
+	default:
+		s.note("nobody waits for that")
+	}
 }
 
 // around carries out what happens to all of them.
