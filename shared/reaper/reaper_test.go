@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bobbin-agent/bobbin/shared/blob/blobtest"
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/id"
@@ -83,16 +84,21 @@ func (w *world) write(ops ...table.Op) {
 // say queues a turn whose mark is due in 10 seconds.
 func (w *world) say() turn.Entry {
 	w.Helper()
+	return w.sayIn("t")
+}
+
+// sayIn is say in any session.
+func (w *world) sayIn(session id.Session) turn.Entry {
+	w.Helper()
 	w.said++
-	t := turn.Turn{
-		ID: id.Turn(fmt.Sprint("u", w.said)), Owner: "o", Thread: "t", Session: "t", Source: turn.User, Status: turn.Queued,
-		Route: route, Created: time.Now(),
+	e := turn.Entry{
+		Turn: turn.Turn{
+			ID: id.Turn(fmt.Sprint("u", w.said)), Owner: "o", Thread: "t", Session: session, Source: turn.User, Status: turn.Queued,
+			Route: route, Created: time.Now(), Order: turn.Order(time.Now(), int64(w.said), 0),
+		},
+		WakeAt: time.Now().Add(10 * time.Second),
 	}
-	e := turn.Entry{Turn: t, Order: turn.Order(time.Now(), int64(w.said), 0), WakeAt: time.Now().Add(10 * time.Second)}
-	mark := due.Mark{
-		At: e.WakeAt, Kind: due.Wake, Subject: string(t.ID), Session: t.Session, Thread: t.Thread, Turn: t.ID, Record: e.Key().Sort,
-	}
-	w.write(t.Put(table.Absent()), e.Put(), mark.Put())
+	w.write(e.Enqueue()...)
 	return e
 }
 
@@ -100,11 +106,18 @@ func (w *world) say() turn.Entry {
 func (w *world) claim() *turn.Run {
 	w.Helper()
 	w.say()
-	worker := &turn.Desk{Table: w.store, IDs: w.IDs, Holder: "worker"}
-	view, err := worker.Look(w.Context(), "t", "t")
+	return w.start("t")
+}
+
+// start starts a session's next turn for a worker.
+func (w *world) start(session id.Session) *turn.Run {
+	w.Helper()
+	worker := &turn.Desk{Table: w.store, IDs: w.IDs, Holder: "worker", Permits: w.Desk.Permits}
+	view, err := worker.Look(w.Context(), session, "t")
 	w.must(err)
 	run, err := worker.Claim(w.Context(), view, time.Now())
 	w.must(err)
+	w.must(run.Open(w.Context(), new(blobtest.Fake)))
 	return run
 }
 

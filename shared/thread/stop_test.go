@@ -126,3 +126,33 @@ func TestWhatMayNotRunAnyMore(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatStandsTogetherWasSentBeforeAStopIfAllOfItWas(t *testing.T) {
+	t.Parallel()
+	before, after := noon.Add(-time.Second), noon.Add(time.Second)
+	old := thread.Place{Session: "s", Conversation: here, Order: "4", Generation: 3, Accepted: before}
+	for name, c := range map[string]struct {
+		place thread.Place
+		want  bool
+	}{
+		"both before":        {thread.Place{Session: "s", Conversation: here, Order: "3", Generation: 3, Accepted: before}, true},
+		"one after":          {thread.Place{Session: "s", Conversation: here, Order: "6", Generation: 3, Accepted: before}, false},
+		"one of a later day": {thread.Place{Session: "s", Conversation: here, Order: "3", Generation: 4, Accepted: before}, false},
+	} {
+		for _, together := range []thread.Place{old.With(c.place), c.place.With(old)} {
+			if got := stop(4).Hits(together); got != c.want {
+				t.Errorf("%s: got %v, want %v, of %+v", name, got, c.want, together)
+			}
+		}
+	}
+	elsewhere := thread.Stop{Generation: 4, Conversation: there, Pressed: noon}
+	for _, late := range []time.Time{before, after} {
+		q := old
+		q.Accepted = late
+		for _, together := range []thread.Place{old.With(q), q.With(old)} {
+			if got, want := elsewhere.Hits(together), late == before; got != want {
+				t.Errorf("pressed elsewhere, the second accepted at %v: got %v, want %v", late, got, want)
+			}
+		}
+	}
+}
