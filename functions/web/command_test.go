@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -40,9 +41,7 @@ type receipt struct {
 func (b *browser) post(path, name string, fields map[string]any) (int, receipt) {
 	b.Helper()
 	body := map[string]any{"id": id.From("page", name), "thread": b.owner.Thread}
-	for k, v := range fields {
-		body[k] = v
-	}
+	maps.Copy(body, fields)
 	text, err := json.Marshal(body)
 	if err != nil {
 		b.Fatal(err)

@@ -150,7 +150,7 @@ func TestAnAnswerIsTakenThoughTheQueueIsFull(t *testing.T) {
 
 func TestAPlainYesOrNoAnswersTheOnlyConfirmation(t *testing.T) {
 	t.Parallel()
-	for text, yes := range map[string]bool{"yes": true, " Yes! ": true, "👍": true, "no": false, "Nein.": false} {
+	for text, yes := range map[string]bool{"yes": true, "\tYes!\n": true, "👍": true, "no": false, "Nein.": false} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
