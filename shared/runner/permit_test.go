@@ -60,12 +60,14 @@ func (w *world) going(in id.Session) {
 	w.under.Go(func() { w.wakeUp(in) })
 }
 
-// until has turns run until release is closed.
+// until has turns run until release is closed, or for an hour.
 func until(release <-chan struct{}) func(context.Context, *turn.Run) (turn.Ending, error) {
 	return func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 		select {
 		case <-release:
 			return reply(string(run.Turn().Session)+" done")(ctx, run)
+		case <-time.After(time.Hour):
+			return reply("nobody released me")(ctx, run)
 		case <-ctx.Done():
 			return turn.Ending{}, context.Cause(ctx)
 		}
