@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,9 +106,12 @@ func TestCallsThatMayOutlastTheTimeAreBegunByTheNextWorkerOnceUnderTheSameKeys(t
 	synctest.Test(t, func(t *testing.T) {
 		made := func(short bool) []string {
 			w := newWorld(t, call("echo", `{"n":1}`), slowly(15*time.Second, call("echo", `{"n":2}`, `{"n":3}`)), say("done"))
+			var mu sync.Mutex
 			var calls []string
 			w.Tools[0].Limit = 90 * time.Second
 			w.Tools[0].Run = func(_ context.Context, c tool.Call) (tool.Result, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				calls = append(calls, c.Key+" "+string(c.Arguments))
 				return tool.Result{Text: "ok"}, nil
 			}
@@ -118,7 +122,7 @@ func TestCallsThatMayOutlastTheTimeAreBegunByTheNextWorkerOnceUnderTheSameKeys(t
 			if _, ended := w.within(100*time.Second, w.claim("go")); ended || len(calls) != 1 {
 				t.Errorf("ended is %v, made %v; want the last two left for the next worker", ended, calls)
 			}
-			if work := w.work(); len(work.Open) != 0 {
+			if work := w.work(t.Context()); len(work.Open) != 0 {
 				t.Errorf("%v are said to have begun", work.Open)
 			}
 			if ending, _ := w.within(100*time.Second, w.next()); ending.Text != "done" {

@@ -177,7 +177,7 @@ func TestAConfirmedActionThatWasInterruptedIsUnknownAndNotMadeAgain(t *testing.T
 	pay := &w.Tools[1]
 	run := pay.Run
 	pay.Run = func(ctx context.Context, c tool.Call) (tool.Result, error) {
-		cancel()
+		defer cancel()
 		return run(ctx, c)
 	}
 	if _, err := w.Work(ctx, w.confirm(true)); !errors.Is(err, context.Canceled) {
@@ -199,11 +199,11 @@ func TestAConfirmedActionIsBegunBeforeItIsMadeAndSavedBeforeTheNextRequest(t *te
 	var during, after turn.Work
 	pay := w.Tools[1].Run
 	w.Tools[1].Run = func(ctx context.Context, c tool.Call) (tool.Result, error) {
-		during = w.work()
+		during = w.work(ctx)
 		return pay(ctx, c)
 	}
 	w.answers = []answer{func(ctx context.Context, show func(model.Delta)) (model.Response, error) {
-		after = w.work()
+		after = w.work(ctx)
 		return say("done")(ctx, show)
 	}}
 	w.end(run)
@@ -216,9 +216,9 @@ func TestAConfirmedActionIsBegunBeforeItIsMadeAndSavedBeforeTheNextRequest(t *te
 }
 
 // work is what the session's turn has done, as stored.
-func (w *world) work() turn.Work {
+func (w *world) work(ctx context.Context) turn.Work {
 	w.Helper()
-	item, err := w.store.Get(w.Context(), turn.SessionKey("t"))
+	item, err := w.store.Get(ctx, turn.SessionKey("t"))
 	w.must(err)
 	var h turn.Head
 	_, err = table.Decode(item, &h)

@@ -72,7 +72,7 @@ func TestAHandedOverTurnIsNobodysToBury(t *testing.T) {
 func TestAHandoverThatAStopOvertakesIsNone(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.work = func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
-			w.stop()
+			w.stop(ctx)
 			return handsOver(ctx, run)
 		}
 		u := w.say("go")

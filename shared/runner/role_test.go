@@ -138,7 +138,9 @@ func call(tool, what string) said {
 func (w *worker) tools() []tool.Tool {
 	return []tool.Tool{
 		{Name: "hang", Limit: time.Hour, Run: w.hang},
-		{Name: "stuck", Limit: time.Hour, Run: func(context.Context, tool.Call) (tool.Result, error) { return w.hang(w.ctx, tool.Call{}) }},
+		{Name: "stuck", Limit: time.Hour, Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			return w.hang(context.WithoutCancel(ctx), c)
+		}},
 		{Name: "quick", Limit: time.Second, Run: func(context.Context, tool.Call) (tool.Result, error) {
 			w.stage.note("%s: uses its quick tool", w.name)
 			return tool.Result{Text: "used"}, nil
@@ -176,5 +178,7 @@ func (w *worker) finished(ctx context.Context, result string) (tool.Result, erro
 		return tool.Result{Text: result}, nil
 	case <-ctx.Done():
 		return tool.Result{}, context.Cause(ctx)
+	case <-w.ctx.Done(): // the process ends with all its tools
+		return tool.Result{}, context.Canceled
 	}
 }

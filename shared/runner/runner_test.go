@@ -130,7 +130,7 @@ func TestWhatWasQueuedBeforeAStopIsCancelledInPassing(t *testing.T) {
 		for i := range 5 {
 			before = append(before, w.say(fmt.Sprint(i)))
 		}
-		w.press()
+		w.press(w.Context())
 		w.run()
 		for _, u := range before {
 			if got := w.turn(u); got.Status != turn.Cancelled {
@@ -146,7 +146,7 @@ func TestVeryManyCancelledTurnsTakeMoreThanOneWakeUp(t *testing.T) {
 		for i := range turn.MaxQueued {
 			w.say(fmt.Sprint(i))
 		}
-		w.press()
+		w.press(w.Context())
 		if _, _, err := w.handle(session, 1); err == nil {
 			w.Error("got no error: the wake-up would not come again")
 		}

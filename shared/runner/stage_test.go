@@ -144,7 +144,7 @@ func (s *stage) take(name string) {
 		case verdict == runner.GivenBack:
 			s.note("%s: gives the wake-up back", name)
 		default:
-			_ = d.Lease.Done(context.WithoutCancel(w.ctx)) // if it is refused, it comes again and finds nothing to do
+			_ = d.Lease.Done(context.WithoutCancel(ctx)) // if it is refused, it comes again and finds nothing to do
 			s.note("%s: is done with the wake-up", name)
 		}
 	}()
@@ -165,8 +165,13 @@ func (s *stage) sweep() {
 		what string
 		n    int
 	}{
-		{"woken", report.Woken}, {"sent", report.Sent}, {"buried", report.Buried}, {"stopped", report.Stopped},
-		{"dropped", report.Dropped}, {"failed", report.Failed}, {"running", report.Running},
+		{"woken", report.Woken},
+		{"sent", report.Sent},
+		{"buried", report.Buried},
+		{"stopped", report.Stopped},
+		{"dropped", report.Dropped},
+		{"failed", report.Failed},
+		{"running", report.Running},
 	} {
 		if c.n > 0 {
 			did += fmt.Sprintf(", %s %d", c.what, c.n)

@@ -44,7 +44,7 @@ func TestAStopEndsATurnAtOnceThoughItsToolIsStuck(t *testing.T) {
 		}()
 		time.Sleep(10*time.Second + 300*time.Millisecond)
 		pressed := time.Now()
-		w.stop()
+		w.stop(w.Context())
 		if got := w.turn(u); got.Status != turn.Cancelled || got.Ended.Sub(pressed) > time.Second {
 			w.Errorf("the turn is %s, %v after the stop", got.Status, got.Ended.Sub(pressed))
 		}
@@ -68,7 +68,7 @@ func TestATurnThatIsStoppedBetweenTwoLooksIsRefusedItsNextWrite(t *testing.T) {
 	bubble(t, func(w *world) {
 		u := w.say("go")
 		w.work = func(ctx context.Context, run *turn.Run) (turn.Ending, error) {
-			w.stop()
+			w.stop(ctx)
 			return reply("done")(ctx, run)
 		}
 		w.run()
@@ -83,7 +83,7 @@ func TestATurnThatIsStoppedBetweenTwoLooksIsRefusedItsNextWrite(t *testing.T) {
 func TestWhatWasQueuedBeforeAStopDoesNotBeginWhileItIsCarriedOut(t *testing.T) {
 	bubble(t, func(w *world) {
 		before := w.say("before")
-		w.press()
+		w.press(w.Context())
 		after := w.say("after")
 		w.run()
 		w.heard("ok")

@@ -137,33 +137,33 @@ func (w *world) put(in id.Session, e turn.Entry) id.Turn {
 	e.Turn = turn.Turn{
 		ID: id.Turn(fmt.Sprint("u", w.said)), Owner: "o", Thread: "t", Session: in, Source: cmp.Or(e.Turn.Source, turn.User),
 		Status: turn.Queued, Route: channel.Route{Connection: "telegram-1", Conversation: "7"}, Created: time.Now(),
-		Order: turn.Order(time.Now(), int64(w.said), 0), Generation: w.head().Generation,
+		Order: turn.Order(time.Now(), int64(w.said), 0), Generation: w.head(w.Context()).Generation,
 	}
 	e.WakeAt = time.Now()
 	w.write(e.Enqueue()...)
 	return e.Turn.ID
 }
 
-func (w *world) head() thread.Head {
+func (w *world) head(ctx context.Context) thread.Head {
 	w.Helper()
-	head, err := thread.Load(w.Context(), w.store, "t")
+	head, err := thread.Load(ctx, w.store, "t")
 	w.must(err)
 	return head
 }
 
 // press begins a stop of all that has been sent, and returns it; nothing has ended yet.
-func (w *world) press() turn.Stop {
+func (w *world) press(ctx context.Context) turn.Stop {
 	w.Helper()
-	head, raised := w.head().Raise(thread.Stop{Pressed: time.Now()})
+	head, raised := w.head(ctx).Raise(thread.Stop{Pressed: time.Now()})
 	s := turn.Stop{ID: "stop", Thread: "t", Raised: time.Now(), Stop: raised}
-	w.write(append(s.Press(), head.Put())...)
+	w.must(w.store.Write(ctx, table.Write{ID: w.Desk.IDs.New(time.Now()), Ops: append(s.Press(), head.Put())}))
 	return s
 }
 
 // stop presses one and carries it out.
-func (w *world) stop() {
+func (w *world) stop(ctx context.Context) {
 	w.Helper()
-	_, err := w.Desk.Halt(context.WithoutCancel(w.Context()), "t", w.press().Record())
+	_, err := w.Desk.Halt(ctx, "t", w.press(ctx).Record())
 	w.must(err)
 }
 
