@@ -101,19 +101,27 @@ func (b *Inbox) enqueue(ctx context.Context, now time.Time, m Message, doing str
 		return b.greet(ctx, now, m)
 	case r.Outcome == Refused:
 		return b.refuse(ctx, now, m, r.Told)
-	case r.Outcome == Obeyed: // unless it is what has been done already, delivered again
-		t, _, err := b.desk().Find(ctx, turnID(m))
-		if t != nil {
-			return Receipt{Outcome: Duplicate, Turn: t.ID}, err
-		}
-		return r, err
-	case r.Outcome == Accepted:
-		b.stored(d.said, d.entry.Turn)
+	case r.Outcome == Obeyed, r.Outcome == Duplicate:
+		return b.again(ctx, m, r)
 	}
+	b.stored(d.said, d.entry.Turn)
 	r.Turn = d.entry.Turn.ID
 	// A crash here leaves the due mark: the reaper wakes the session.
 	b.wake(ctx, d.entry)
 	return r, nil
+}
+
+// again looks what became of a message that comes once more: it made a turn, whose session may not have been woken, or it
+// was refused; or there is nothing to do for it, as the receipt says.
+func (b *Inbox) again(ctx context.Context, m Message, r Receipt) (Receipt, error) {
+	t, queued, err := b.desk().Find(ctx, turnID(m))
+	if err != nil || t == nil {
+		return r, err
+	}
+	if queued != nil {
+		b.wake(ctx, *queued)
+	}
+	return Receipt{Outcome: Duplicate, Turn: t.ID}, nil
 }
 
 // wake asks for the turn's session to be run. Its failure is no failure of accepting: the due mark asks again.
