@@ -308,6 +308,31 @@ func TestAStopThatSeveralCarryOutAtOnceIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+// Each of the two would tell the owner at a time of its own.
+func TestAStopThatAnotherHasJustAnsweredIsNotAnsweredAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		s := turn.Stop{ID: "stop", Thread: w.in, Route: route, Raised: time.Now()}
+		w.write(s.Press()...)
+		answers := func(write table.Write) bool {
+			return slices.ContainsFunc(write.Ops, func(op table.Op) bool {
+				return op.Kind == table.OpDelete && op.Key.Sort == s.Record()
+			})
+		}
+		w.beforeWrite(answers, func() {
+			time.Sleep(time.Second)
+			w.halt(w.b, s)
+		})
+		if again := w.halt(w.a, s); again != nil {
+			t.Errorf("the first carried out %+v", again)
+		}
+		if diff := cmp.Diff([]string{"There was nothing to stop."}, w.told()); diff != "" {
+			t.Errorf("told: want (-), got (+):\n%s", diff)
+		}
+	})
+}
+
 func TestAStopOfASessionLeavesTheOthersAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -379,6 +404,22 @@ func TestARunningTurnThatTookALaterMessageIsNotStopped(t *testing.T) {
 				t.Errorf("told: want (-), got (+):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A turn stands where the newest of its messages does, whichever of them it took last.
+func TestARunningTurnOfALaterMessageIsNotStoppedForAnOlderOneThatItTook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.said = 8
+	run := w.claim(w.a, noon)
+	w.said = 2
+	w.say("sent before it, delivered after it")
+	if taken, err := w.steer(run); err != nil || len(taken) != 1 {
+		t.Fatalf("taken %q, %v", taken, err)
+	}
+	if done := w.halt(w.b, w.pressAt(5)); done.Tally.Running != 0 || w.status(run.Turn().ID).Status != turn.Running {
+		t.Errorf("ended %+v", done.Tally)
 	}
 }
 

@@ -100,6 +100,20 @@ func TestANewerTurnOfASessionClosesWhatItsKindSays(t *testing.T) {
 	}
 }
 
+func TestAWaitThatOneTurnLeavesOpenIsClosedByALaterOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	asked := w.ask(w.session, wait.Question)
+	w.enqueue(w.session, turn.Resume)
+	run := w.start(w.a, w.session)
+	w.must(run.Checkpoint(t.Context(), noon))
+	w.must(run.Handover(t.Context(), noon))
+	w.must(w.goOn(w.b).End(t.Context(), done("ok")))
+	w.isOpen(asked)
+	w.must(w.claim(w.a, noon).Checkpoint(t.Context(), noon))
+	w.isOpen()
+}
+
 // However the newer turn saves for the first time, that is when it closes what is older.
 func TestEverySaveOfATurnClosesWhatItCloses(t *testing.T) {
 	t.Parallel()
