@@ -1,131 +1,18 @@
 package turn_test
 
 import (
-	"fmt"
 	"slices"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/id"
-	"github.com/bobbin-agent/bobbin/shared/table"
-	"github.com/bobbin-agent/bobbin/shared/table/tabletest"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 	"github.com/bobbin-agent/bobbin/shared/wait"
 )
-
-var route = channel.Route{Connection: bot, Conversation: "7"}
-
-// press has the owner stop the thread after all that was said so far.
-func (w *world) press() turn.Stop {
-	w.Helper()
-	w.said++
-	return w.pressAt(int64(w.said))
-}
-
-// pressAt is press of a stop that has this place in the conversation, whatever came before it.
-func (w *world) pressAt(sequence int64) turn.Stop {
-	w.Helper()
-	head, err := thread.Load(w.Context(), w.store, w.in)
-	w.must(err)
-	head, raised := head.Raise(thread.Stop{Conversation: route.Key(), Order: turn.Order(noon, sequence, 0), Pressed: noon.Add(time.Minute)})
-	s := turn.Stop{Stop: raised, ID: fmt.Sprint("stop ", sequence), Thread: w.in, Route: route, Raised: noon.Add(time.Minute)}
-	w.write(append(s.Press(), head.Put())...)
-	return s
-}
-
-// pressIn is a stop of one session.
-func (w *world) pressIn(session id.Session) turn.Stop {
-	w.Helper()
-	w.said++
-	s := turn.Stop{
-		Stop: thread.Stop{
-			Session: session, Conversation: route.Key(), Order: turn.Order(noon, int64(w.said), 0), Pressed: noon.Add(time.Minute),
-		},
-		ID: fmt.Sprint("stop ", w.said), Thread: w.in, Route: route, Raised: noon.Add(time.Minute),
-	}
-	w.write(s.Press()...)
-	return s
-}
-
-func (w *world) write(ops ...table.Op) {
-	w.Helper()
-	w.must(w.store.Write(w.Context(), table.Write{ID: w.ids.New(noon), Ops: ops}))
-}
-
-func (w *world) halt(d *turn.Desk, s turn.Stop) *turn.Stop {
-	w.Helper()
-	done, err := d.Halt(w.Context(), s.Thread, s.Record())
-	w.must(err)
-	return done
-}
-
-// enqueue queues a turn that nobody said anything for, in any session.
-func (w *world) enqueue(session id.Session, source turn.Source) turn.Entry {
-	w.Helper()
-	w.said++
-	e := turn.Entry{
-		Turn: turn.Turn{
-			ID: id.Turn(fmt.Sprint("turn ", w.said)), Owner: "o", Thread: w.in, Session: session, Source: source, Status: turn.Queued,
-			Route: route, Created: noon, Order: turn.Order(noon, int64(w.said), 0), Generation: w.generation(),
-		},
-		Text: fmt.Sprint("work ", w.said), WakeAt: noon.Add(10 * time.Second),
-	}
-	w.write(e.Enqueue()...)
-	return e
-}
-
-func (w *world) generation() int64 {
-	w.Helper()
-	head, err := thread.Load(w.Context(), w.store, w.in)
-	w.must(err)
-	return head.Generation
-}
-
-// start claims the oldest queued turn of any session.
-func (w *world) start(d *turn.Desk, session id.Session) *turn.Run {
-	w.Helper()
-	return w.startAt(d, session, noon)
-}
-
-func (w *world) startAt(d *turn.Desk, session id.Session, now time.Time) *turn.Run {
-	w.Helper()
-	v, err := d.Look(w.Context(), session, w.in)
-	w.must(err)
-	run, err := d.Claim(w.Context(), v, now)
-	w.must(err)
-	w.must(run.Open(w.Context(), w.blobs))
-	return run
-}
-
-// ask has the session's next turn end as waiting.
-func (w *world) ask(session id.Session, kind wait.Kind) id.Turn {
-	w.Helper()
-	w.enqueue(session, turn.User)
-	run := w.start(w.a, session)
-	w.must(run.End(w.Context(), waiting(kind)))
-	return run.Turn().ID
-}
-
-func waiting(kind wait.Kind) turn.Ending {
-	return turn.Ending{
-		Status: turn.Waiting, At: noon.Add(time.Second), Text: "Well?", From: thread.Agent, Ask: &wait.Ask{Kind: kind, Text: "Well?"},
-	}
-}
-
-// statuses are those of turns, in order.
-func (w *world) statuses(turns ...id.Turn) (out []turn.Status) {
-	w.Helper()
-	for _, t := range turns {
-		out = append(out, w.status(t).Status)
-	}
-	return out
-}
 
 // busy is a thread in which everything is under way: in the chat a turn waits, one runs that has done something and is
 // doing something, two are queued; in a task one runs and one is queued; and one more message of the chat was sent after the
@@ -137,8 +24,6 @@ type busy struct {
 	hit      []id.Turn // what the stop is to end
 	survivor id.Turn
 }
-
-const task = id.Session("task")
 
 func newBusy(t *testing.T) *busy {
 	t.Helper()
@@ -235,102 +120,6 @@ func TestAStoppedTurnCanWriteNothing(t *testing.T) {
 	if diff := cmp.Diff(before, b.store.Items()); diff != "" {
 		t.Errorf("the stopped worker changed the store (-before +after):\n%s", diff)
 	}
-}
-
-// A process that dies between two writes of the stop leaves it to whoever goes on. All the places where that can happen
-// are tried: the first writes are heard of, then one is refused or applied unheard, and then there is silence.
-func TestAStopThatWasBrokenOffAnywhereIsCarriedOutOnce(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []tabletest.Kind{tabletest.Refused, tabletest.Unheard} {
-		for n, whole := 1, false; !whole; n++ {
-			t.Run(fmt.Sprintf("kind %d in write %d", kind, n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					b := newBusy(t)
-					b.dieAfter(n, kind)
-					_, err := b.a.Halt(t.Context(), b.in, b.stop.Record())
-					whole = err == nil
-					b.store.Fault = nil
-					b.halt(b.b, b.stop)
-					b.complete()
-				})
-			})
-			if n > 20 {
-				t.Fatal("it never ends")
-			}
-		}
-	}
-}
-
-// dieAfter lets n-1 writes through; of the next one kind becomes, and all that follow are refused.
-func (w *world) dieAfter(n int, kind tabletest.Kind) {
-	seen := map[string]bool{}
-	w.store.Fault = func(c tabletest.Call) tabletest.Fault {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if c.Method != tabletest.MethodWrite {
-			return tabletest.Fault{}
-		}
-		again := seen[c.Write.ID]
-		seen[c.Write.ID] = true
-		switch {
-		case len(seen) < n:
-			return tabletest.Fault{}
-		case len(seen) == n && !again:
-			return tabletest.Fault{Kind: kind}
-		}
-		return tabletest.Fault{Kind: tabletest.Refused}
-	}
-}
-
-func TestAStopThatSeveralCarryOutAtOnceIsAnsweredOnce(t *testing.T) {
-	t.Parallel()
-	for name, slow := range map[string]time.Duration{"in step": time.Millisecond, "at once": 0} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBusy(t)
-				if slow > 0 {
-					b.store.Fault = func(tabletest.Call) tabletest.Fault { return tabletest.Slow(slow) }
-				}
-				var group sync.WaitGroup
-				for _, d := range []*turn.Desk{b.a, b.b, b.a} {
-					group.Go(func() {
-						if _, err := d.Halt(t.Context(), b.in, b.stop.Record()); err != nil {
-							t.Errorf("got %v", err)
-						}
-					})
-				}
-				group.Wait()
-				b.store.Fault = nil
-				b.complete()
-			})
-		})
-	}
-}
-
-// Each of the two would tell the owner at a time of its own.
-func TestAStopThatAnotherHasJustAnsweredIsNotAnsweredAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		s := turn.Stop{ID: "stop", Thread: w.in, Route: route, Raised: time.Now()}
-		w.write(s.Press()...)
-		answers := func(write table.Write) bool {
-			return slices.ContainsFunc(write.Ops, func(op table.Op) bool {
-				return op.Kind == table.OpDelete && op.Key.Sort == s.Record()
-			})
-		}
-		w.beforeWrite(answers, func() {
-			time.Sleep(time.Second)
-			w.halt(w.b, s)
-		})
-		if again := w.halt(w.a, s); again != nil {
-			t.Errorf("the first carried out %+v", again)
-		}
-		if diff := cmp.Diff([]string{"There was nothing to stop."}, w.told()); diff != "" {
-			t.Errorf("told: want (-), got (+):\n%s", diff)
-		}
-	})
 }
 
 func TestAStopOfASessionLeavesTheOthersAlone(t *testing.T) {
@@ -463,54 +252,6 @@ func TestWhatATurnTookIsRememberedAcrossAHandoverAndForgottenAtItsEnd(t *testing
 	w.halt(w.a, w.press())
 	if got := w.status(next.Turn().ID).Status; got != turn.Cancelled {
 		t.Errorf("the next turn is %s", got)
-	}
-}
-
-func TestAStopLooksAgainWhenWhatItEndsHasChanged(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		meanwhile func(*world, *turn.Run)
-		want      string
-	}{
-		"the running turn has ended": {
-			func(w *world, run *turn.Run) { w.must(run.End(w.Context(), done("ok"))) },
-			"Stopped. Not started: 2 messages that waited.",
-		},
-		"the running turn has taken the others": {
-			func(w *world, run *turn.Run) { _, err := w.steer(run); w.must(err) },
-			"Stopped. No action had been begun.",
-		},
-		"a message was withdrawn": {
-			func(w *world, _ *turn.Run) { w.withdraw(w.queued()[0]) },
-			"Stopped. No action had been begun. Not started: 1 message that waited.",
-		},
-		"the turn was handed over": {
-			func(w *world, run *turn.Run) { w.must(run.Handover(w.Context(), noon)) },
-			"Stopped. No action had been begun. Not started: 2 messages that waited.",
-		},
-		"another turn has begun": {
-			func(w *world, run *turn.Run) {
-				w.must(run.End(w.Context(), done("ok")))
-				w.start(w.b, w.session)
-			},
-			"Stopped. No action had been begun. Not started: 1 message that waited.",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			run := w.claim(w.a, noon)
-			w.say("one")
-			w.say("two")
-			s := w.pressIn(w.session)
-			w.beforeWrite(func(table.Write) bool { return true }, func() { c.meanwhile(w, run) })
-			w.halt(w.b, s)
-			told := w.told()
-			if diff := cmp.Diff(c.want, told[len(told)-1]); diff != "" || len(w.left()) != 0 {
-				t.Errorf("left %v; told: want (-), got (+):\n%s", w.left(), diff)
-			}
-			w.countsAreRight()
-		})
 	}
 }
 
