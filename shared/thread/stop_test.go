@@ -92,6 +92,7 @@ func TestWhatMayNotRunAnyMore(t *testing.T) {
 	for range 20 {
 		many, _ = many.Raise(stop(0))
 	}
+	unwritten := thread.Head{Status: thread.Active, Generation: 1}
 	archived := many
 	archived.Status = thread.Archived
 	late := noon.Add(time.Hour)
@@ -103,7 +104,7 @@ func TestWhatMayNotRunAnyMore(t *testing.T) {
 		place thread.Place
 		want  bool
 	}{
-		"never stopped":                              {active, place(0, here, "1"), false},
+		"on a thread that was never stopped":         {active, place(0, here, "1"), false},
 		"sent before both":                           {twice, place(0, here, "4"), true},
 		"sent between them, accepted before both":    {twice, place(0, here, "7"), true},
 		"sent between them, accepted between them":   {twice, place(1, here, "7"), true},
@@ -112,12 +113,12 @@ func TestWhatMayNotRunAnyMore(t *testing.T) {
 		"sent before both, accepted after them":      {twice, place(2, here, "4"), false},
 		"elsewhere, accepted before their clock":     {twice, thread.Place{Conversation: there, Accepted: noon}, true},
 		"elsewhere, accepted after their clock":      {twice, place(0, there, "0"), false},
-		"archived":                                   {archived, place(20, here, "9"), true},
+		"on a thread that is archived":               {archived, place(20, here, "9"), true},
 		"accepted before stops that are forgotten":   {many, place(11, here, "9"), true},
 		"accepted after the last that is forgotten":  {many, place(12, here, "9"), false},
 		"sent before those that are remembered":      {many, place(12, here, "1"), true},
-		"stopped by one that nobody wrote down":      {thread.Head{Status: thread.Active, Generation: 1}, place(0, here, "9"), true},
-		"accepted since one that nobody wrote down":  {thread.Head{Status: thread.Active, Generation: 1}, place(1, here, "9"), false},
+		"stopped by one that nobody wrote down":      {unwritten, place(0, here, "9"), true},
+		"accepted since one that nobody wrote down":  {unwritten, place(1, here, "9"), false},
 		"of no status, which is no thread's":         {thread.Head{}, place(0, here, "9"), true},
 		"accepted by a thread that is stopped later": {many, place(20, here, "1"), false},
 	} {
