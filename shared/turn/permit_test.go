@@ -167,3 +167,23 @@ func TestWhereThereIsNoCapNobodyWaits(t *testing.T) {
 		t.Errorf("starved %+v, %v; admitted %v, slots %v", starved, err, run.Admitted(), w.slots())
 	}
 }
+
+func TestAStopCancelsWhatWaitsForAPermitInWhateverSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.a.Permits, w.b.Permits = 1, 1
+	w.claim(w.a, noon)
+	waiting := w.enqueue("another", turn.Task).Turn.ID
+	v, err := w.a.Look(t.Context(), "another", w.in)
+	w.must(err)
+	w.must(w.a.Join(t.Context(), v, noon))
+	w.halt(w.b, w.press())
+	if got := w.statuses(waiting); got[0] != turn.Cancelled {
+		t.Errorf("what waited for a permit is %s", got[0])
+	}
+	for _, item := range w.store.Items() {
+		if item.Key.Partition == "cap" {
+			t.Errorf("left: %s", item.Key)
+		}
+	}
+}

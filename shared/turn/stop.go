@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/capacity"
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/fault"
@@ -119,20 +120,29 @@ func (d *Desk) halt(ctx context.Context, s *Stop) error {
 	return d.settle(ctx, s)
 }
 
-// targets are the sessions in which the stop may have something to end. What is queued in another is cancelled by
-// whoever looks at that session next.
+// targets are the sessions in which the stop may have something to end: the chat's, its conversation's, those that run, and
+// those that wait for a permit. What has just been queued in another has its wake-up, and whoever gets that cancels it.
 func (d *Desk) targets(ctx context.Context, s Stop) ([]id.Session, error) {
 	if s.Session != "" {
 		return []id.Session{s.Session}, nil
 	}
+	all := []id.Session{id.Session(s.Thread), ConversationSession(s.Thread, s.Route)}
 	running, err := thread.Running(ctx, d.Table, s.Thread)
-	first := []id.Session{id.Session(s.Thread), ConversationSession(s.Thread, s.Route)}
-	for _, session := range running {
-		if !slices.Contains(first, session) {
-			first = append(first, session)
+	if err != nil {
+		return nil, err
+	}
+	room, err := capacity.Load(ctx, d.Table, d.Permits)
+	for _, w := range room.Waiters {
+		if w.Thread == s.Thread {
+			running = append(running, w.Session)
 		}
 	}
-	return first, err
+	for _, session := range running {
+		if !slices.Contains(all, session) {
+			all = append(all, session)
+		}
+	}
+	return all, err
 }
 
 func (d *Desk) haltQueued(ctx context.Context, s *Stop, session id.Session) error {
