@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bobbin-agent/bobbin/shared/capacity"
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/due"
@@ -127,11 +129,20 @@ func (d *Desk) targets(ctx context.Context, s Stop) ([]id.Session, error) {
 		return []id.Session{s.Session}, nil
 	}
 	all := []id.Session{id.Session(s.Thread), ConversationSession(s.Thread, s.Route)}
-	running, err := thread.Running(ctx, d.Table, s.Thread)
-	if err != nil {
+	var running []id.Session
+	var room capacity.State
+	group, reading := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		running, err = thread.Running(reading, d.Table, s.Thread)
+		return err
+	})
+	group.Go(func() (err error) {
+		room, err = capacity.Load(reading, d.Table, d.Permits)
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	room, err := capacity.Load(ctx, d.Table, d.Permits)
 	for _, w := range room.Waiters {
 		if w.Thread == s.Thread {
 			running = append(running, w.Session)
@@ -142,7 +153,7 @@ func (d *Desk) targets(ctx context.Context, s Stop) ([]id.Session, error) {
 			all = append(all, session)
 		}
 	}
-	return all, err
+	return all, nil
 }
 
 func (d *Desk) haltQueued(ctx context.Context, s *Stop, session id.Session) error {
