@@ -43,6 +43,9 @@ func (s queueSeam) put(m queue.Message, v verdict) {
 	switch {
 	case u == nil:
 	case v.fate == double:
+		if v.coin {
+			m.Group += "#rescue" // as the reaper sends it: beside the other
+		}
 		l.append(m)
 	case v.fate == delay:
 		u.visible = time.Now().Add(v.pause)
