@@ -51,8 +51,8 @@ func (a *Agent) Work(ctx context.Context, run *turn.Run) (turn.Ending, error) {
 	return w.steps(ctx)
 }
 
-// took shows whoever looks that messages do not wait any more.
-func (a *Agent) took(taken []turn.Entry) {
+// showTaken shows whoever looks that messages do not wait any more.
+func (a *Agent) showTaken(taken []turn.Entry) {
 	if a.Show == nil {
 		return
 	}

@@ -28,7 +28,7 @@ func (w *work) open(ctx context.Context) error {
 		add(w.run, transcript.Note, []model.Block{{Text: prompt.Restarted}})
 	}
 	if w.run.Continued() {
-		w.took = taken(w.run.Log().Entries(), w.run.Turn().ID)
+		w.unacknowledged = unacknowledged(w.run.Log().Entries(), w.run.Turn().ID)
 		return nil
 	}
 	add(w.run, transcript.Results, transcript.Orphans(w.run.Log().Entries(), w.run.Begun()))
@@ -53,7 +53,7 @@ func (w *work) begun(ctx context.Context) error {
 		return w.confirmed(ctx, *in.Resume.Action)
 	case !in.Ready.IsZero():
 		taken, err := w.run.Steer(ctx, time.Now(), prompt.Said)
-		w.Agent.took(taken)
+		w.showTaken(taken)
 		return err
 	}
 	return nil

@@ -21,11 +21,11 @@ import (
 type work struct {
 	*Agent
 
-	run   *turn.Run
-	guard tool.Guard
-	step  time.Duration // how long a step may need; 0 when there is no hurry
-	moved bool          // this worker has brought the turn on
-	took  bool          // messages were taken, and nothing has been posted since
+	run            *turn.Run
+	guard          tool.Guard
+	step           time.Duration // how long a step may need; 0 when there is no hurry
+	moved          bool          // this worker has brought the turn on
+	unacknowledged bool          // messages were taken, and nothing has been posted since that shows it
 }
 
 // steps makes step after step until the turn ends.
@@ -62,6 +62,7 @@ func (w *work) next(ctx context.Context) (model.Response, error) {
 	return w.ask(ctx)
 }
 
+// ended is the ending by value, as a caller of Work gets it; the zero one for none.
 func ended(e *turn.Ending, err error) (turn.Ending, error) {
 	if e == nil {
 		return turn.Ending{}, err
@@ -81,18 +82,18 @@ func (w *work) left() []model.Block {
 	return nil
 }
 
-// taken reports whether a turn that was handed over has taken messages and posted nothing since. Words beside calls that
-// have not begun are still to be posted.
-func taken(entries []transcript.Entry, t id.Turn) bool {
-	heard := false
+// unacknowledged reports whether a turn that was handed over has taken messages and posted nothing since. Words beside
+// calls that have not begun are still to be posted.
+func unacknowledged(entries []transcript.Entry, t id.Turn) bool {
+	spoke := false
 	for i, e := range slices.Backward(entries) {
 		switch {
 		case e.Turn != t:
 			return false
 		case e.Kind == transcript.Owner:
-			heard = true
+			spoke = true
 		case e.Kind != transcript.Assistant || i == len(entries)-1:
-		case heard:
+		case spoke:
 			return true
 		case words(model.Response{Blocks: e.Blocks}) != "":
 			return false
@@ -149,14 +150,14 @@ func (w *work) act(ctx context.Context, answer model.Response, calls []model.Too
 // the end to see that it was heard.
 func (w *work) begin(ctx context.Context, answer model.Response, tools []string) error {
 	say := ""
-	if w.took {
+	if w.unacknowledged {
 		say = words(answer)
 	}
 	posted, err := w.run.Begin(ctx, time.Now(), tools, say)
 	if err != nil || say == "" {
 		return err
 	}
-	w.took = false
+	w.unacknowledged = false
 	t := w.run.Turn()
 	if w.Show != nil {
 		w.Show(t, live.Event{Kind: live.Stored, Turn: t.ID})
@@ -170,8 +171,8 @@ func (w *work) begin(ctx context.Context, answer model.Response, tools []string)
 // steer saves what is new and takes in what the owner wrote meanwhile.
 func (w *work) steer(ctx context.Context) error {
 	taken, err := w.run.Steer(ctx, time.Now(), prompt.Said)
-	w.Agent.took(taken)
-	w.took = w.took || len(taken) > 0
+	w.showTaken(taken)
+	w.unacknowledged = w.unacknowledged || len(taken) > 0
 	return err
 }
 
