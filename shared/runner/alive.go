@@ -11,24 +11,24 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
-// watchEvery is how often a worker looks whether its turn has been stopped: within a second, and never at the same
-// instant as it gives its signs of life.
+// watchEvery is how often a worker looks whether its turn has been stopped: within a second, and, being no divisor of
+// turn.Beat, hardly ever at the instant at which it gives its signs of life.
 const watchEvery = 983 * time.Millisecond
 
-// keepAlive gives the worker's signs of life, lease first, then the wake-up, until rest or stop. The context it returns
-// ends when the turn is not ours any more, when no sign could be given for so long that others take the worker for dead,
-// or at stop. rest and stop return when the last sign has been given; both may be called again.
+// keepAlive gives the worker's signs of life, lease first, then the wake-up, and watches for a stop, until rest or stop.
+// The context it returns ends when the turn is not ours any more, when no sign could be given for so long that others take
+// the worker for dead, or at stop. rest and stop return when the last sign has been given; both may be called again.
 func (r *Runner) keepAlive(ctx context.Context, d queue.Delivery, run *turn.Run) (working context.Context, rest, stop func()) {
 	working, end := context.WithCancelCause(ctx)
 	beating, halt := context.WithCancel(working)
 	var done sync.WaitGroup
-	for _, sign := range []func(context.Context, queue.Delivery, *turn.Run) error{beat, watch} {
-		done.Go(func() {
-			if err := sign(beating, d, run); err != nil {
-				end(err)
-			}
-		})
+	until := func(err error) {
+		if err != nil {
+			end(err)
+		}
 	}
+	done.Go(func() { until(beat(beating, d, run)) })
+	done.Go(func() { until(watch(beating, run)) })
 	rest = func() {
 		halt()
 		done.Wait()
@@ -74,8 +74,8 @@ func beat(ctx context.Context, d queue.Delivery, run *turn.Run) error {
 	}
 }
 
-// watch returns an error when the turn is not ours any more. What it can't find out, the next write of the turn does.
-func watch(ctx context.Context, _ queue.Delivery, run *turn.Run) error {
+// watch returns nil when its context ends, and an error when the turn is not ours any more. What it can't find out, the next write of the turn does.
+func watch(ctx context.Context, run *turn.Run) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	for {
