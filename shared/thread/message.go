@@ -59,7 +59,7 @@ type storedMessage struct {
 // Key addresses the message within its thread.
 func (m Message) Key(thread id.Thread) table.Key {
 	return table.Key{
-		Partition: partition(thread),
+		Partition: Partition(thread),
 		Sort:      fmt.Sprintf("m#%016d#%s", m.At.UnixMicro(), m.ID),
 	}
 }
@@ -79,7 +79,7 @@ type Log struct {
 // Latest returns the newest messages, at most limit, older than the cursor if one is given.
 func Latest(ctx context.Context, t table.Table, thread id.Thread, before string, limit int) (Log, error) {
 	log, err := scan(ctx, t, table.Query{
-		Partition: partition(thread), Prefix: "m#", After: before, Limit: limit, Desc: true,
+		Partition: Partition(thread), Prefix: "m#", After: before, Limit: limit, Desc: true,
 	})
 	for i, j := 0, len(log.Messages)-1; i < j; i, j = i+1, j-1 {
 		log.Messages[i], log.Messages[j] = log.Messages[j], log.Messages[i]
@@ -89,12 +89,12 @@ func Latest(ctx context.Context, t table.Table, thread id.Thread, before string,
 
 // After returns the oldest messages newer than the cursor, at most limit.
 func After(ctx context.Context, t table.Table, thread id.Thread, cursor string, limit int) (Log, error) {
-	return scan(ctx, t, table.Query{Partition: partition(thread), Prefix: "m#", After: cursor, Limit: limit})
+	return scan(ctx, t, table.Query{Partition: Partition(thread), Prefix: "m#", After: cursor, Limit: limit})
 }
 
 // Find reads one message; nil if there is none. It is for whoever knows the sort key.
 func Find(ctx context.Context, t table.Table, thread id.Thread, sort string) (*Message, table.Revision, error) {
-	item, err := t.Get(ctx, table.Key{Partition: partition(thread), Sort: sort})
+	item, err := t.Get(ctx, table.Key{Partition: Partition(thread), Sort: sort})
 	if err != nil || item == nil {
 		return nil, "", err
 	}

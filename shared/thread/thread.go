@@ -50,7 +50,7 @@ type storedHead struct {
 
 // HeadKey addresses the head.
 func HeadKey(thread id.Thread) table.Key {
-	return table.Key{Partition: partition(thread), Sort: "head"}
+	return table.Key{Partition: Partition(thread), Sort: "head"}
 }
 
 // Put stores the head if it is still as it was read.
@@ -83,7 +83,7 @@ const runPrefix = "run#"
 
 // RunKey addresses the record that says which turn of a session runs.
 func RunKey(thread id.Thread, session id.Session) table.Key {
-	return table.Key{Partition: partition(thread), Sort: runPrefix + string(session)}
+	return table.Key{Partition: Partition(thread), Sort: runPrefix + string(session)}
 }
 
 // PutRun records that a session of the thread has a running turn.
@@ -96,7 +96,7 @@ func PutRun(thread id.Thread, session id.Session, turn id.Turn) table.Op {
 // Running lists the sessions of a thread that have a running turn.
 func Running(ctx context.Context, t table.Table, thread id.Thread) ([]id.Session, error) {
 	var all []id.Session
-	q := table.Query{Partition: partition(thread), Prefix: runPrefix}
+	q := table.Query{Partition: Partition(thread), Prefix: runPrefix}
 	for {
 		page, err := t.Scan(ctx, q)
 		if err != nil {
@@ -112,4 +112,5 @@ func Running(ctx context.Context, t table.Table, thread id.Thread) ([]id.Session
 	}
 }
 
-func partition(thread id.Thread) string { return "thread#" + string(thread) }
+// Partition is the partition of all records of a thread, also of those that other packages own.
+func Partition(thread id.Thread) string { return "thread#" + string(thread) }

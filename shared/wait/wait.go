@@ -76,7 +76,7 @@ const prefix = "wait#"
 
 // Key addresses the wait with which a turn of a session ended.
 func Key(in id.Thread, session id.Session, turn id.Turn) table.Key {
-	return table.Key{Partition: "thread#" + string(in), Sort: prefix + string(session) + "#" + string(turn)}
+	return table.Key{Partition: thread.Partition(in), Sort: prefix + string(session) + "#" + string(turn)}
 }
 
 func (w Wait) key() table.Key { return Key(w.Thread, w.Session, w.Turn) }
@@ -115,7 +115,7 @@ func Find(ctx context.Context, t table.Table, in id.Thread, session id.Session, 
 
 // Open lists the open waits of a thread, or of one of its sessions unless that is "".
 func Open(ctx context.Context, t table.Table, in id.Thread, session id.Session) ([]Wait, error) {
-	q := table.Query{Partition: "thread#" + string(in), Prefix: prefix}
+	q := table.Query{Partition: thread.Partition(in), Prefix: prefix}
 	if session != "" {
 		q.Prefix += string(session) + "#"
 	}
