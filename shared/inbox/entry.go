@@ -19,17 +19,16 @@ type seen struct {
 // remember the delivery any more.
 func (b *Inbox) message(ctx context.Context, m Message, p place, session id.Session, rules Rules, now time.Time) (draft, error) {
 	e := entry(m, p, session, now)
-	e.Turn.Apart = rules.Busy == QueueUp || rules.Busy == Refuse
+	e.Turn.Apart, e.Turn.Sole = rules.Busy == QueueUp || rules.Busy == Refuse, rules.Busy == Refuse
 	if rules.Debounce > 0 {
 		e.Ready = now.Add(rules.Debounce)
 		e.WakeAt = e.Ready.Add(firstWake)
 	}
-	e.Turn.Sole = rules.Busy == Refuse
 	d := drafted(m, e, now)
 	if !e.Turn.Sole {
 		return d, nil
 	}
-	d.limits = append(d.limits, table.Put(turn.SoleKey(session), table.Encode(seen{e.Turn.ID}), table.Absent()))
+	d.limits = append(d.limits, e.Turn.PutSole())
 	d.refusals = append(d.refusals, busyReply)
 	busy, err := b.busy(ctx, session)
 	if busy {

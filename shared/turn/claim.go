@@ -1,13 +1,12 @@
 package turn
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/capacity"
-	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/due"
-	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 )
@@ -85,20 +84,13 @@ func (v View) admit() Step {
 	return Hold
 }
 
-// permit asks for a permit for the oldest queued turn, at its place in the line.
+// permit asks for a permit for the oldest queued turn, at its place in the line; behind it, if it has not joined.
 func (v View) permit() capacity.Answer {
 	if v.Room == nil {
 		return capacity.Answer{Verdict: capacity.Granted}
 	}
-	me := v.Next.waiter()
-	if me.Since.IsZero() {
-		me.Since = lastInLine
-	}
-	return v.Room.Ask(me)
+	return v.Room.Ask(v.Next.waiter())
 }
-
-// lastInLine is the place of whoever has not joined the line.
-var lastInLine = time.UnixMicro(1<<53 - 1)
 
 // alive reports whether the lease still vouches for the worker of an epoch. No lease, or another epoch's, vouches for
 // nobody.
@@ -114,7 +106,7 @@ func (v View) Remaining(now time.Time) time.Duration {
 	return max(v.Lease.Until.Sub(now), 0)
 }
 
-// hold gives the turn to a worker under the epoch after the view's: its lease, and the mark that looks after that.
+// hold is the turn in a worker's hands under the epoch after the view's, with the fence and the lease that say so.
 func (v View) hold(t Turn, holder string, now time.Time) (Turn, Fence, Lease) {
 	fence := Fence{Epoch: v.Fence.Epoch + 1, Turn: t.ID, Rests: v.Fence.Rests}
 	t.Epoch, t.Held = fence.Epoch, now
@@ -126,25 +118,27 @@ func (v View) hold(t Turn, holder string, now time.Time) (Turn, Fence, Lease) {
 func claim(v View, holder string, now time.Time) ([]table.Op, Turn, Fence, Lease) {
 	t, fence, lease := v.hold(v.Next.Turn, holder, now)
 	t.Status, t.Started = Running, now
-	permit := v.take(&t)
+	permit := v.occupy(&t)
 	var rest []table.Op
 	if t.conversational() && !fence.Rests {
 		fence.Rests = true
 		rest = []table.Op{restMark(t, now.Add(RestTerm)).Put()}
 	}
-	ops := []table.Op{fence.put(t.Session, table.AtOrAbsent(v.Fence.Revision))}
-	ops = append(ops, leave([]Entry{*v.Next}, func(Turn) Turn { return t })...)
-	ops = append(ops,
-		lease.put(t.Session, table.Absent()),
-		thread.PutRun(t.Thread, t.Session, t.ID),
-		v.Thread.Unchanged(),
-		leaseMark(t).Put(),
-	)
-	return append(append(ops, permit...), rest...), t, fence, lease
+	return slices.Concat(
+		[]table.Op{fence.put(t.Session, table.AtOrAbsent(v.Fence.Revision))},
+		leave([]Entry{*v.Next}, func(Turn) Turn { return t }),
+		[]table.Op{
+			lease.put(t.Session, table.Absent()),
+			thread.PutRun(t.Thread, t.Session, t.ID),
+			v.Thread.Unchanged(),
+			leaseMark(t).Put(),
+		},
+		permit, rest,
+	), t, fence, lease
 }
 
-// take lists the operations that take a permit for the turn, if it is granted one.
-func (v View) take(t *Turn) []table.Op {
+// occupy notes in the turn the slot that it is granted, and lists the operations that take it; without a permit, neither.
+func (v View) occupy(t *Turn) []table.Op {
 	if v.Room == nil {
 		return nil
 	}
@@ -186,19 +180,4 @@ func leaseMark(t Turn) due.Mark {
 		At: t.Held.Add(LeaseTerm), Kind: due.Lease, Subject: string(t.ID) + "#" + strconv.FormatInt(t.Epoch, 10),
 		Session: t.Session, Thread: t.Thread, Turn: t.ID, Epoch: t.Epoch,
 	}
-}
-
-// RestTerm is how long a conversation's own session may be idle before it is dropped.
-const RestTerm = 7 * 24 * time.Hour
-
-// ConversationSession is the session that a conversation of a thread has to itself.
-func ConversationSession(in id.Thread, route channel.Route) id.Session {
-	return id.Session(id.From("session", string(in), route.Key()))
-}
-
-// conversational reports whether the turn's session is its conversation's own.
-func (t Turn) conversational() bool { return t.Session == ConversationSession(t.Thread, t.Route) }
-
-func restMark(t Turn, at time.Time) due.Mark {
-	return due.Mark{At: at, Kind: due.Rest, Subject: string(t.Session), Session: t.Session, Thread: t.Thread}
 }

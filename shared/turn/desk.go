@@ -91,40 +91,31 @@ func (d *Desk) Conversation(ctx context.Context, session id.Session) (string, er
 // Claim starts the oldest queued turn of the view. ErrRaced means to look again.
 func (d *Desk) Claim(ctx context.Context, v View, now time.Time) (*Run, error) {
 	ops, t, fence, lease := claim(v, d.Holder, now)
-	run, err := d.start(ctx, v, d.write(now, ops), "claiming a turn")
-	if err != nil {
+	w := d.write(now, ops)
+	if err := d.apply(ctx, w, "claiming a turn"); err != nil {
 		return nil, err
 	}
 	// A crash here leaves a running turn with a lease that nobody renews: it is buried when the lease has run out.
-	run.entry = *v.Next
-	return run.holding(t, fence, lease), nil
+	return d.holding(v, w.Revision(), Run{entry: *v.Next, held: Held{Turn: t, Fence: fence}, lease: lease}), nil
 }
 
 // Continue goes on with the turn of the view that was handed over. ErrRaced means to look again.
 func (d *Desk) Continue(ctx context.Context, v View, now time.Time) (*Run, error) {
 	ops, t, fence, lease := resume(v, d.Holder, now)
-	run, err := d.start(ctx, v, d.write(now, ops), "going on with a turn")
-	if err != nil {
+	w := d.write(now, ops)
+	if err := d.apply(ctx, w, "going on with a turn"); err != nil {
 		return nil, err
 	}
-	run.entry, run.continued = Entry{Turn: t}, true
-	return run.holding(t, fence, lease), nil
+	// A crash here leaves what one after a claim leaves.
+	r := Run{entry: Entry{Turn: t}, held: Held{Turn: t, Fence: fence}, lease: lease, continued: true}
+	return d.holding(v, w.Revision(), r), nil
 }
 
-func (d *Desk) start(ctx context.Context, v View, w table.Write, doing string) (*Run, error) {
-	if err := d.apply(ctx, w, doing); err != nil {
-		return nil, err
-	}
-	r := &Run{desk: d, thread: v.Thread}
-	r.held.Revision, r.held.Fence.Revision, r.lease.Revision = w.Revision(), w.Revision(), w.Revision()
-	return r, nil
-}
-
-// holding is the run of a turn whose records carry the revisions that the run has.
-func (r *Run) holding(t Turn, f Fence, l Lease) *Run {
-	f.Revision, l.Revision = r.held.Fence.Revision, r.lease.Revision
-	r.held.Turn, r.held.Fence, r.lease = t, f, l
-	return r
+// holding is the run of this desk whose turn, fence and lease have been put by one write, with its revision.
+func (d *Desk) holding(v View, put table.Revision, r Run) *Run {
+	r.desk, r.thread = d, v.Thread
+	r.held.Revision, r.held.Fence.Revision, r.lease.Revision = put, put, put
+	return &r
 }
 
 // Strike cancels the oldest queued turn of the view, which may not run any more. ErrRaced means to look again.

@@ -5,13 +5,31 @@ import (
 	"errors"
 	"time"
 
+	"github.com/bobbin-agent/bobbin/shared/channel"
+	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
+// RestTerm is how long a conversation's own session may be idle before it is dropped.
+const RestTerm = 7 * 24 * time.Hour
+
 // ErrRuns means that a session can't be dropped because a turn of it runs.
 var ErrRuns = errors.New("a turn runs in the session")
+
+// ConversationSession is the session that a conversation of a thread has to itself.
+func ConversationSession(in id.Thread, route channel.Route) id.Session {
+	return id.Session(id.From("session", string(in), route.Key()))
+}
+
+// conversational reports whether the turn's session is its conversation's own.
+func (t Turn) conversational() bool { return t.Session == ConversationSession(t.Thread, t.Route) }
+
+// restMark is the due mark of a conversation's own session, put by the first claim in it since it was dropped.
+func restMark(t Turn, at time.Time) due.Mark {
+	return due.Mark{At: at, Kind: due.Rest, Subject: string(t.Session), Session: t.Session, Thread: t.Thread}
+}
 
 // Drop lists the operations that make a session forget: its transcript, its failures, what it waits for. The epoch moves
 // on, so that nothing late lands in what begins then. There are none if the session has never run. The error is ErrRuns,
@@ -47,7 +65,7 @@ func (d *Desk) drop(ctx context.Context, in id.Thread, session id.Session, f Fen
 		if err != nil {
 			return nil, err
 		}
-		released, err := Release(w, *t, revision, now)
+		released, err := release(w, *t, revision, now)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +84,7 @@ func (d *Desk) Expire(ctx context.Context, in id.Thread, session id.Session, wai
 	if err != nil {
 		return err
 	}
-	ops, err := Release(*w, *t, revision, now)
+	ops, err := release(*w, *t, revision, now)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,10 @@ func End(h Held, e Ending) ([]table.Op, error) {
 
 // after is the session's head once the turn has ended.
 func (h Head) after(t Turn, e Ending) Head {
-	failure := Failure{Turn: t.ID, Error: e.Error, Interrupted: e.Interrupted, Message: t.Message, Earlier: h.Previous.newest(maxFailures - 1)}
+	failure := Failure{
+		Turn: t.ID, Error: e.Error, Interrupted: e.Interrupted, Message: t.Message,
+		Earlier: h.Previous.newest(maxFailures - 1),
+	}
 	h.Thread, h.Previous, h.Ended, h.Taken = t.Thread, nil, e.At, nil
 	switch t.Status {
 	case Failed:

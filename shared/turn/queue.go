@@ -17,8 +17,16 @@ const MaxQueued = 20
 // depthKey counts what is queued in a session.
 func depthKey(session id.Session) table.Key { return sessionKey(session, "depth") }
 
-// SoleKey is there while a turn of a connection that refuses messages meanwhile is queued or runs.
+// SoleKey is there while a turn that is Sole is queued or runs.
 func SoleKey(session id.Session) table.Key { return sessionKey(session, "sole") }
+
+// PutSole is the operation, beside those of Enqueue, that has other messages of the turn's connection refused. It fails
+// while they are because of another turn.
+func (t Turn) PutSole() table.Op {
+	return table.Put(SoleKey(t.Session), table.Encode(struct {
+		Turn id.Turn `json:"turn"`
+	}{t.ID}), table.Absent())
+}
 
 // Enqueue lists the operations that queue the turn with the request to run its session. The first fails if there was
 // such a turn; the last if the queue is full, which a resume turn's never is.

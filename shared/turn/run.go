@@ -16,8 +16,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/wait"
 )
 
-// Run is a turn that this worker holds. All its methods but Renew and Mine are for one goroutine; Renew is
-// for one other.
+// Run is a turn that this worker holds. All its methods but Renew and Mine are for one goroutine; Renew is for one other.
 type Run struct {
 	desk   *Desk
 	entry  Entry
@@ -30,7 +29,7 @@ type Run struct {
 	waits  []wait.Wait      // of the session, that are open; after Open
 	closed []table.Op       // that close what the next write of the turn is to close
 
-	continued bool
+	continued bool // the turn was handed over to this worker
 	begun     bool // what the last turn asked for and got no answer to had been started
 }
 
@@ -170,19 +169,19 @@ func (r *Run) Handover(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	old := r.held.Turn
-	t := old
+	t := r.held.Turn
 	t.Epoch, t.Held = r.held.Fence.Epoch+1, now
-	also := append([]table.Op{
-		Fence{Epoch: t.Epoch, Turn: t.ID, Continuing: true, Rests: r.held.Fence.Rests}.put(t.Session, table.At(r.held.Fence.Revision)),
+	fence := Fence{Epoch: t.Epoch, Turn: t.ID, Continuing: true, Rests: r.held.Fence.Rests}
+	w := r.desk.write(now, append([]table.Op{
+		r.checkpointed(manifest).put(t.Session),
+		fence.put(t.Session, table.At(r.held.Fence.Revision)),
 		t.Put(table.At(r.held.Revision)),
 		table.DeleteBlind(LeaseKey(t.Session)),
-		leaseMark(old).Settle(),
+		leaseMark(r.held.Turn).Settle(),
 		leaseMark(t).Put(),
-	}, r.closed...)
-	head := r.checkpointed(manifest)
-	w := r.desk.write(now, append([]table.Op{head.put(t.Session)}, also...))
-	// A crash before this write leaves a turn to be buried; after it, one that is handed over, whose mark wakes the session.
+	}, r.closed...))
+	// A crash before this write leaves a turn to be buried; after it, one that is handed over, whose mark wakes the
+	// session.
 	failed, err := table.Try(ctx, r.desk.Table, w)
 	switch {
 	case err != nil:

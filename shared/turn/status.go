@@ -6,7 +6,7 @@
 //	queued ──claim──▶ running ──▶ succeeded
 //	  │                  ├──────▶ waiting ──stop, expiry, drop──▶ cancelled
 //	  │                  ├──────▶ failed
-//	  └──stop, take──▶ cancelled ◀── stop
+//	  └──stop, take, withdrawal──▶ cancelled ◀── stop
 //
 // A session runs one turn at a time. Its fence record says which, under which epoch; every write of a turn checks the
 // fence's revision in the same transaction, so a turn that was stopped, ended, handed over or superseded can write nothing
@@ -22,12 +22,12 @@
 //
 // Records:
 //
-//	session#<id> / fence               JSON of Fence: epoch, running turn
+//	session#<id> / fence               JSON of Fence: epoch, running turn, whether it waits for its next worker
 //	session#<id> / lease               JSON of Lease: epoch, until, holder; there while a worker has a turn
 //	session#<id> / head                JSON of Head: thread, manifest, previous failure, what the turn is doing
 //	session#<id> / q#<order>#<turn>    JSON of Entry: a queued turn with its input; gone once claimed, taken, cancelled
 //	session#<id> / depth               counter: how many of those there are
-//	session#<id> / sole                JSON: there while messages of its connection are refused
+//	session#<id> / sole                JSON: the turn because of which messages of its connection are refused
 //	thread#<id>  / stop#<id>           JSON of Stop: one that has not been carried out
 //	turn#<id>    / head                JSON of Turn
 package turn

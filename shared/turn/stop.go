@@ -58,7 +58,7 @@ const stopPrefix = "stop#"
 func (s Stop) Record() string { return s.key().Sort }
 
 func (s Stop) key() table.Key {
-	return table.Key{Partition: "thread#" + string(s.Thread), Sort: stopPrefix + s.ID}
+	return table.Key{Partition: thread.Partition(s.Thread), Sort: stopPrefix + s.ID}
 }
 
 func (s Stop) put(c table.Cond) table.Op { return table.Put(s.key(), table.Encode(s), c) }
@@ -75,7 +75,7 @@ func (s Stop) Press() []table.Op { return []table.Op{s.put(table.Absent()), s.ma
 
 // FindStop reads a stop by the sort key that its mark names; nil if it has been carried out.
 func (d *Desk) FindStop(ctx context.Context, in id.Thread, record string) (*Stop, error) {
-	item, err := d.Table.Get(ctx, table.Key{Partition: "thread#" + string(in), Sort: record})
+	item, err := d.Table.Get(ctx, table.Key{Partition: thread.Partition(in), Sort: record})
 	if err != nil || item == nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func (d *Desk) halt(ctx context.Context, s *Stop) error {
 	return d.settle(ctx, s)
 }
 
-// targets are the sessions in which the stop may have something to end: the chat's, its conversation's, those that run, and
-// those that wait for a permit. What has just been queued in another has its wake-up, and whoever gets that cancels it.
+// targets are the sessions in which the stop may have something to end: the chat's, its conversation's, those that run,
+// and those that wait for a permit. What has just been queued in another has its wake-up, and whoever gets that cancels it.
 func (d *Desk) targets(ctx context.Context, s Stop) ([]id.Session, error) {
 	if s.Session != "" {
 		return []id.Session{s.Session}, nil
@@ -219,7 +219,7 @@ func (d *Desk) haltWaiting(ctx context.Context, s *Stop) error {
 		if err != nil {
 			return err
 		}
-		ops, err := Release(w, *t, revision, time.Now())
+		ops, err := release(w, *t, revision, time.Now())
 		if err != nil {
 			return err
 		}
@@ -233,9 +233,9 @@ func (d *Desk) haltWaiting(ctx context.Context, s *Stop) error {
 	return nil
 }
 
-// Release lists the operations that cancel a waiting turn and close what it waits for. ErrRaced means that somebody has
+// release lists the operations that cancel a waiting turn and close what it waits for. ErrRaced means that somebody has
 // done so since the wait was read.
-func Release(w wait.Wait, t Turn, revision table.Revision, now time.Time) ([]table.Op, error) {
+func release(w wait.Wait, t Turn, revision table.Revision, now time.Time) ([]table.Op, error) {
 	if t.Status != Waiting {
 		return nil, fault.As(fault.Retry, fmt.Errorf("cancelling a %s turn: %w", t.Status, ErrRaced))
 	}

@@ -59,9 +59,9 @@ func take(taken []Entry, by id.Turn, now time.Time) []table.Op {
 }
 
 // Steer saves what is new in the transcript, together with the messages that were sent to the turn meanwhile, in one
-// write, and returns those; said is what the transcript has of one. When it returns, each message has either been taken or is
-// queued, never both. ErrFenced means that the turn is not ours any more. With an error come those that were taken before
-// it; of the write that it is about nobody knows, unless the error says.
+// write, and returns those; said is what the transcript has of one. When it returns, each message has either been taken
+// or is queued, never both. ErrFenced means that the turn is not ours any more. With an error come those that were taken
+// before it; of the write that it is about nobody knows, unless the error says.
 func (r *Run) Steer(ctx context.Context, now time.Time, said func(Entry) []model.Block) ([]Entry, error) {
 	var all []Entry
 	for range maxTakes {

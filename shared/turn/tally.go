@@ -18,7 +18,8 @@ func (s Stop) answer(now time.Time) thread.Message {
 		at = earliest
 	}
 	return thread.Message{
-		ID: id.Message(id.From("stop", string(s.Thread), s.ID)), At: at.Truncate(time.Microsecond), From: thread.Notice, Text: s.Tally.String(),
+		ID: id.Message(id.From("stop", string(s.Thread), s.ID)), At: at.Truncate(time.Microsecond),
+		From: thread.Notice, Text: s.Tally.String(),
 	}
 }
 
