@@ -14,16 +14,16 @@ type handler struct {
 	log    *slog.Logger
 }
 
-// handle takes whatever the schedule sends; that it comes is all it says. It returns the last sweep's error, so that an alarm on the function's errors sees it.
+// handle takes whatever the schedule sends; that it comes is all it says. It returns the last sweep's error, so that an
+// alarm on the function's errors sees it.
 func (h handler) handle(ctx context.Context, _ json.RawMessage) error {
 	var last error
 	h.reaper.Watch(ctx, func(r reaper.Report, err error) {
 		last = err
-		if r.Woken+r.Sent+r.Buried+r.Stopped+r.Failed == 0 && err == nil {
+		if r.Idle() && err == nil {
 			return
 		}
-		h.log.LogAttrs(ctx, slog.LevelInfo, "brought back", slog.Int("sessions", r.Woken), slog.Int("conversations", r.Sent),
-			slog.Int("interrupted", r.Buried), slog.Int("stopped", r.Stopped), slog.Int("failed", r.Failed), slog.Any("error", err))
+		h.log.LogAttrs(ctx, slog.LevelInfo, "brought back", append(r.Attrs(), slog.Any("error", err))...)
 	})
 	return last
 }

@@ -258,10 +258,8 @@ func (s *Server) sweep(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			s.settings.Log.ErrorContext(ctx, "sweeping", slog.Any("error", err))
 		}
-		if report.Woken+report.Sent+report.Buried+report.Stopped+report.Failed > 0 {
-			s.settings.Log.InfoContext(ctx, "brought back", slog.Int("sessions", report.Woken),
-				slog.Int("conversations", report.Sent), slog.Int("interrupted", report.Buried),
-				slog.Int("stopped", report.Stopped), slog.Int("failed", report.Failed))
+		if !report.Idle() {
+			s.settings.Log.LogAttrs(ctx, slog.LevelInfo, "brought back", report.Attrs()...)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,13 +1,15 @@
 // Package reaper brings back what was left behind: it looks at the due marks and asks again for what is still owed,
-// ends the turns of dead workers, and drops the marks of what has been settled.
+// ends the turns of dead workers, goes on with stops that were broken off, closes what was not answered in time, and drops
+// sessions that were idle for long, and the marks of what has been settled.
 //
-// It decides nothing that matters by the time alone: whatever it does is conditional on the records as it found them,
-// so that several at once, or one far too early, do no harm.
+// Terms (due.Kind.Term) it lets pass. Else it decides nothing that matters by the time alone: whatever it does is
+// conditional on the records as it found them, so that several at once, or one far too early, do no harm.
 package reaper
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -101,14 +103,26 @@ func (r *Reaper) Sweep(ctx context.Context, until time.Time) (Report, error) {
 	return total, group.Wait()
 }
 
-// feed wakes the sessions that wait for a permit and may have one now.
-func (r *Reaper) feed(ctx context.Context, now time.Time) error {
+// feed wakes the sessions that wait for a permit and may have one now; until tells the wake-ups of this sweep from those
+// of others.
+func (r *Reaper) feed(ctx context.Context, until time.Time) error {
 	starved, err := r.Desk.Starved(ctx)
 	for _, w := range starved {
-		cause := string(w.Turn) + "#free#" + strconv.FormatInt(now.UnixMilli(), 36)
+		cause := string(w.Turn) + "#free#" + strconv.FormatInt(until.UnixMilli(), 36)
 		err = errors.Join(err, r.Queue.Send(ctx, wake.Session(w.Session, w.Thread).Rescue(cause)))
 	}
 	return err
+}
+
+// Idle reports whether the sweep found nothing to do but to drop marks.
+func (t Report) Idle() bool { return t.Woken+t.Sent+t.Buried+t.Stopped+t.Failed == 0 }
+
+// Attrs are the counts that are worth a line in the log.
+func (t Report) Attrs() []slog.Attr {
+	return []slog.Attr{
+		slog.Int("sessions", t.Woken), slog.Int("conversations", t.Sent), slog.Int("interrupted", t.Buried),
+		slog.Int("stopped", t.Stopped), slog.Int("failed", t.Failed),
+	}
 }
 
 func (t *Report) add(r Report) {
@@ -221,7 +235,8 @@ func (r *Reaper) lease(ctx context.Context, m due.Mark, report *Report) error {
 	case turn.Continue: // the wake-up of the handover was lost, or nobody was free
 		report.Woken++
 		cause := m.Subject + "#r" + strconv.Itoa(m.Attempt)
-		return errors.Join(r.Queue.Send(ctx, wake.Session(m.Session, m.Thread).Rescue(cause)), r.move(ctx, m, now.Add(distance(m.Attempt))))
+		up := wake.Session(m.Session, m.Thread).Rescue(cause)
+		return errors.Join(r.Queue.Send(ctx, up), r.move(ctx, m, now.Add(distance(m.Attempt))))
 	}
 	dead, err := r.Desk.Bury(ctx, m.Session, view, now)
 	if errors.Is(err, turn.ErrRaced) {
