@@ -16,17 +16,17 @@ import (
 // endEarly is how long before Lambda ends the process a turn is ended, so that its owner is told at once.
 const endEarly = 15 * time.Second
 
+// toolGrace is how long tools may take to end after their turn has.
+const toolGrace = 2 * time.Second
+
 // handler acts on the wake-ups that the queue's mapping passes on.
 type handler struct {
 	runner func() *runner.Runner // the same each time; made at the first event, to keep the start short
 	lease  func(receiptHandle string) queue.Lease
-	alive  *tool.Lingering
+	alive  *tool.Lingering // the tools that run
 	exit   func(code int)
 	log    *slog.Logger
 }
-
-// toolGrace is how long tools may take to end after their turn has.
-const toolGrace = 2 * time.Second
 
 // handle reports the wake-ups that are to come again; the mapping removes all others.
 func (h *handler) handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
@@ -54,13 +54,13 @@ func (h *handler) handle(ctx context.Context, e events.SQSEvent) (events.SQSEven
 			out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 		}
 	}
-	h.part(ctx)
+	h.endStuck(ctx)
 	return out, nil
 }
 
-// part ends the process if a tool does not end with its turn: a process that Lambda freezes and thaws would go on with
+// endStuck ends the process if a tool does not end with its turn: a process that Lambda freezes and thaws would go on with
 // it in the middle of somebody else's turn. The wake-up then comes again, and finds nothing to do.
-func (h *handler) part(ctx context.Context) {
+func (h *handler) endStuck(ctx context.Context) {
 	if n := h.alive.Settle(context.WithoutCancel(ctx), toolGrace); n > 0 {
 		h.log.LogAttrs(ctx, slog.LevelError, "ending the process: tools go on though their turn has ended", slog.Int("tools", n))
 		h.exit(1)
