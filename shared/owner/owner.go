@@ -158,26 +158,33 @@ func (b *Book) Get(ctx context.Context, owner id.Owner) (Owner, error) {
 
 // ActiveThread reads which thread of the owner is active.
 func (b *Book) ActiveThread(ctx context.Context, owner id.Owner) (id.Thread, error) {
-	item, err := b.Table.Get(ctx, ownerKey(owner, "thread"))
+	item, err := b.active(ctx, owner)
 	if err != nil {
-		return "", fmt.Errorf("reading the thread of owner %s: %w", owner, err)
-	}
-	if item == nil {
-		return "", fmt.Errorf("reading the thread of owner %s: %w", owner, thread.ErrNotFound)
+		return "", err
 	}
 	var a activeThread
 	_, err = table.Decode(item, &a)
 	return a.Thread, err
 }
 
-// Begin lists the operations that give the owner a new active thread in place of the present one.
-func (b *Book) Begin(ctx context.Context, owner id.Owner, next id.Thread) ([]table.Op, error) {
+// active reads the record that names the owner's active thread; without one the error is thread.ErrNotFound.
+func (b *Book) active(ctx context.Context, owner id.Owner) (*table.Item, error) {
 	item, err := b.Table.Get(ctx, ownerKey(owner, "thread"))
+	if err == nil && item == nil {
+		err = thread.ErrNotFound
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the thread of owner %s: %w", owner, err)
 	}
-	if item == nil {
-		return nil, fmt.Errorf("reading the thread of owner %s: %w", owner, thread.ErrNotFound)
+	return item, nil
+}
+
+// Begin lists the operations that give the owner a new active thread in place of the present one. They fail if that has
+// changed since. The error is thread.ErrNotFound, for an owner without a thread, or the table's.
+func (b *Book) Begin(ctx context.Context, owner id.Owner, next id.Thread) ([]table.Op, error) {
+	item, err := b.active(ctx, owner)
+	if err != nil {
+		return nil, err
 	}
 	return []table.Op{
 		table.Put(ownerKey(owner, "thread"), table.Encode(activeThread{next}), table.At(item.Revision)),
