@@ -61,7 +61,7 @@ const (
 	defaultRepeats, leastRepeats, mostRepeats = 5, 2, 1000
 )
 
-// shared reads them; turns is the default of Turns, which depends on where it runs.
+// shared reads Shared; turns is the default of Turns, which depends on where it runs.
 func (l Lookup) shared(turns int) (Shared, error) {
 	rate, rateErr := parseRate(l.text("BOBBIN_TELEGRAM_RATE", ""))
 	telegram, telegramErr := l.telegram()

@@ -34,7 +34,7 @@ func Said(e turn.Entry) []model.Block {
 	return append(blocks, model.Block{Text: text(e.Text)})
 }
 
-// Failed is what the model is told about the session's last turn when it failed.
+// Failed is what the model is told about the session's last turn when it failed or was stopped.
 func Failed(f turn.Failure) []model.Block {
 	if f.Stopped {
 		return []model.Block{{Text: Stopped}}

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/id"
@@ -51,15 +52,15 @@ func (s Stop) Hits(p Place) bool {
 	return !p.Accepted.After(s.Pressed)
 }
 
-// keptStops is how many stops a thread's head remembers. A message that was accepted before all of them, and sent after
-// all of them, there is not.
+// keptStops is how many stops a thread's head remembers. What was accepted before the oldest of them counts as stopped: of
+// a message that waited through so many, it is not worth knowing whether an earlier one hit it.
 const keptStops = 8
 
 // Raise is the head with one more stop of the whole thread, and that stop with its generation.
 func (h Head) Raise(s Stop) (Head, Stop) {
 	h.Generation++
 	s.Generation = h.Generation
-	stops := append(append([]Stop{}, h.Stops...), s)
+	stops := append(slices.Clone(h.Stops), s)
 	h.Stops = stops[max(len(stops)-keptStops, 0):]
 	return h, s
 }
@@ -72,10 +73,8 @@ func (h Head) Stopped(p Place) bool {
 	if p.Generation >= h.Generation {
 		return false
 	}
-	for _, s := range h.Stops {
-		if s.Hits(p) {
-			return true
-		}
+	if slices.ContainsFunc(h.Stops, func(s Stop) bool { return s.Hits(p) }) {
+		return true
 	}
 	return len(h.Stops) == 0 || p.Generation < h.Stops[0].Generation-1
 }

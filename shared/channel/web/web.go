@@ -37,7 +37,7 @@ const Connection = channel.Web
 
 // Door takes in what the owner sends and presses. All methods return nil only when what they say is durable, and are
 // idempotent by m.Update; errors are classified by fault. Of a command's message only what says whose and which it is
-// counts, and Sent.
+// counts, and of a Stop's also when it was pressed: Sent, and Sequence within that second.
 type Door interface {
 	// Accept stores the message and its turn, once for each Update.
 	Accept(ctx context.Context, now time.Time, m inbox.Message) (inbox.Receipt, error)
@@ -45,7 +45,7 @@ type Door interface {
 	// sender never seen before, so it is the code's length that must withstand guessing, and a wrong one (Stranger)
 	// should leave nothing behind.
 	Pair(ctx context.Context, now time.Time, m inbox.Message, code string) (inbox.Receipt, error)
-	// Stop ends what runs and cancels what is queued, as far as it was sent before m.Sent, when it was pressed.
+	// Stop ends what runs or waits for the owner and cancels what is queued, as far as it was sent before m.Sent.
 	Stop(ctx context.Context, now time.Time, m inbox.Message) (inbox.Receipt, error)
 	// Answer says yes or no to what the turn waits to be confirmed: Obeyed, with Told, if that is not open any more.
 	Answer(ctx context.Context, now time.Time, m inbox.Message, asked id.Turn, yes bool) (inbox.Receipt, error)
