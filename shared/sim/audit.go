@@ -10,7 +10,6 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/due"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/table"
-	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
@@ -28,16 +27,6 @@ type audit struct {
 	left     map[table.Key]time.Time // records that must be gone at the end; of due marks, when they are due
 	marks    int
 	handing  string // the lane that handed a turn over last
-}
-
-// raised is a stop, as its record says, and when it was raised, counted in writes.
-type raised struct {
-	thread.Stop
-	id   string
-	in   id.Thread
-	put  int
-	at   time.Duration
-	calm bool // nothing goes wrong
 }
 
 // sessionState is a session as its records say.
@@ -173,50 +162,6 @@ func (a *audit) queue(session string, op *table.Op) {
 	}
 }
 
-// raise follows a stop.
-func (a *audit) raise(in string, op *table.Op) {
-	var s turn.Stop
-	a.read(op, &s)
-	if s.Tally.Queued+s.Tally.Running+s.Tally.Waiting > 0 || slices.ContainsFunc(a.stops, func(r *raised) bool {
-		return r.in == id.Thread(in) && r.Generation == s.Generation
-	}) {
-		return // it is being carried out
-	}
-	a.world.cover.count("stop")
-	a.stops = append(a.stops, &raised{s.Stop, s.ID, id.Thread(in), len(a.writes), a.world.elapsed(), a.world.fair()})
-}
-
-// hit is the stop that a turn is to end by, which was queued when so many writes had been made; nil if there is none. It
-// is decided here anew, by what the owner did: what was sent before the stop, and was there when it came.
-func (a *audit) hit(t turn.Turn, put int) *raised {
-	i := slices.IndexFunc(a.stops, func(s *raised) bool { return s.hits(t, put) })
-	if i < 0 {
-		return nil
-	}
-	return a.stops[i]
-}
-
-// hitAll is the stop that was pressed after all that a turn is about; nil if there is none.
-func (a *audit) hitAll(t *turnState) *raised {
-	i := slices.IndexFunc(a.stops, func(s *raised) bool {
-		return s.hits(t.Turn, t.put) && !slices.ContainsFunc(t.took, func(taken id.Turn) bool {
-			return !s.hits(a.turns[taken].Turn, a.turns[taken].put)
-		})
-	})
-	if i < 0 {
-		return nil
-	}
-	return a.stops[i]
-}
-
-func (s *raised) hits(t turn.Turn, put int) bool {
-	before := t.Order <= s.Order
-	if t.Route.Key() != s.Conversation {
-		before = !t.Created.After(s.Pressed)
-	}
-	return s.in == t.Thread && put < s.put && before
-}
-
 func (a *audit) read(op *table.Op, v any) {
 	if _, err := table.Decode(&table.Item{Key: op.Key, Value: op.Value}, v); err != nil {
 		a.world.violate("%v", err)
@@ -316,21 +261,6 @@ func (a *audit) status(c change, t *turn.Turn) {
 	}
 }
 
-// cancelled checks that a turn was cancelled because its owner wanted that.
-func (a *audit) cancelled(c change, t *turnState, before turn.Turn) {
-	a.world.cover.count(string(before.Status) + " turn cancelled")
-	if s := a.hitAll(t); s != nil {
-		if late := a.world.elapsed() - s.at; s.calm && before.Status == turn.Running && late > time.Second {
-			a.world.violate("%s was stopped %v after the stop", t.ID, late)
-		}
-		return
-	}
-	if before.Status == turn.Queued && a.world.withdrawn(t.ID) || before.Status == turn.Waiting && c.fence != nil {
-		return
-	}
-	a.world.violate("%s turn %s was cancelled, and nobody had asked for it", before.Status, t.ID)
-}
-
 // session checks what a write does to a session, and then follows it.
 func (a *audit) session(c change) {
 	s := a.of(c.session)
@@ -339,7 +269,7 @@ func (a *audit) session(c change) {
 		a.change(s, c)
 	case c.fence != nil && c.fence.Turn != "":
 		a.claim(s, c)
-	case c.fence != nil && s.fence.Turn == "" && len(c.turns) == 0 || c.fence != nil && s.fence.Turn == "" && c.fence.Epoch == s.fence.Epoch+1:
+	case c.fence != nil && s.fence.Turn == "" && (len(c.turns) == 0 || c.fence.Epoch == s.fence.Epoch+1):
 		s.drops = append(s.drops, len(a.writes))
 		a.world.cover.count("session dropped")
 	case c.fence != nil:
@@ -433,8 +363,8 @@ func (a *audit) take(s *sessionState, c change) {
 	}
 }
 
-// oldest checks that what leaves the queue for a running turn are these turns, in order, of the thread's generation, and
-// the oldest of those that the worker could see.
+// oldest checks that what leaves the queue for a running turn are these turns, in order, that no stop hits them, and that
+// they are the oldest of those that the worker could see.
 func (a *audit) oldest(s *sessionState, c change, want []id.Turn) {
 	gone := map[string]bool{}
 	var turns []id.Turn
@@ -475,14 +405,6 @@ func (a *audit) end(s *sessionState, c change) {
 		a.world.violate("%s ended %s, whose worker %s has %v left", c.lane, s.fence.Turn, s.holder, time.Until(s.lease.Until))
 	default:
 		a.world.cover.count("buried")
-	}
-}
-
-// stopped checks that a running turn was stopped, and that it had not taken a message that was sent after the stop.
-func (a *audit) stopped(s *sessionState, c change) {
-	t := a.turns[s.fence.Turn]
-	if a.hitAll(t) == nil {
-		a.world.violate("%s stopped %s, which had taken messages %v, not all sent before", c.lane, t.ID, t.took)
 	}
 }
 

@@ -50,7 +50,7 @@ func render(markdown string) []channel.Part {
 func (s channelSeam) Send(ctx context.Context, to channel.Route, part channel.Part) (string, error) {
 	var external string
 	answer, v := s.perform(ctx, tell, to.Key()+" "+to.ReplyTo+" "+part.Plain, func() {
-		external = s.world.seen.received(laneOf(ctx), to, part)
+		external = s.world.seen.received(laneOf(ctx), to, part) //nolint:contextcheck // what its owner does is not the caller's
 	})
 	switch answer {
 	case answered:

@@ -63,7 +63,8 @@ func (w *world) checkQuiet(l *letter) {
 			w.violate("session %s still runs %s, before %s", name, s.fence.Turn, l.name)
 		}
 		for key, q := range s.queued {
-			if person(w.placeOf(q.Thread)) == l.message.Sender && !slices.ContainsFunc(w.letters, func(o *letter) bool { return o.probe && o.turn() == q.ID }) {
+			probe := slices.ContainsFunc(w.letters, func(o *letter) bool { return o.probe && o.turn() == q.ID })
+			if person(w.placeOf(q.Thread)) == l.message.Sender && !probe {
 				w.violate("%s is still queued in session %s, before %s", key, name, l.name)
 			}
 		}
@@ -122,7 +123,7 @@ func (w *world) checkLetter(l *letter, rows []row) {
 		w.violate("%s was acknowledged %d times for %d deliveries", l.name, l.acks, len(l.arrives))
 	}
 	t := w.audit.turns[l.turn()]
-	if t == nil && (l.kind != speak && l.kind != reply || l.refused || l.void || w.rulesOf(l.message.Route.Connection).Busy == inbox.Refuse) {
+	if t == nil && w.turnless(l) {
 		w.checkCommand(l)
 		return
 	}
@@ -163,6 +164,12 @@ func (w *world) checkLetter(l *letter, rows []row) {
 	w.checkReply(l, t, said[0], told[0], lines)
 }
 
+// turnless reports whether a letter may make no turn: it is a command, it was not taken, or there was nothing to do.
+func (w *world) turnless(l *letter) bool {
+	command := l.kind != speak && l.kind != reply
+	return command || l.refused || l.void || w.rulesOf(l.message.Route.Connection).Busy == inbox.Refuse
+}
+
 // checkFate checks that a turn which was to be stopped was, unless it had ended before; and that where nothing goes
 // wrong none fails but by what it was told to do.
 func (w *world) checkFate(l *letter, t *turnState) {
@@ -192,7 +199,7 @@ func (w *world) checkCommand(l *letter) {
 		}
 	}
 	want := 1
-	if l.once && !slices.ContainsFunc(w.audit.stops, func(s *raised) bool { return s.id == id.From("stop", l.message.Route.Connection, l.message.Update) }) {
+	if l.once && !slices.ContainsFunc(w.audit.stops, func(s *raised) bool { return s.id == l.stop() }) {
 		want = 0 // it has never come in
 	}
 	if l.kind == cancel || l.kind == reply || l.refused && l.message.Route.Stored() {

@@ -51,10 +51,13 @@ func (l *letter) turn() id.Turn {
 	return id.Turn(id.From("turn", l.message.Route.Connection, l.message.Update))
 }
 
+// stop is the ID of the stop that a letter raises.
+func (l *letter) stop() string { return id.From("stop", l.message.Route.Connection, l.message.Update) }
+
 // notice is the ID of what the owner is told of a letter that makes no turn.
 func (l *letter) notice(in id.Thread) id.Message {
 	if l.kind == stop {
-		return id.Message(id.From("stop", string(in), id.From("stop", l.message.Route.Connection, l.message.Update)))
+		return id.Message(id.From("stop", string(in), l.stop()))
 	}
 	return id.Message(id.From("notice", l.message.Route.Connection, l.message.Update))
 }
