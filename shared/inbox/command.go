@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bobbin-agent/bobbin/shared/id"
@@ -14,7 +15,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/wake"
 )
 
-// What an owner is told whose command there was nothing to do for, or who has to wait with it.
+// What an owner is told at once of a command.
 const (
 	notOpenReply   = "That is not open any more."
 	startedReply   = "That has been started already: use Stop to end it."
@@ -29,7 +30,7 @@ const (
 // was done, had not begun, or is unknown.
 func (b *Inbox) Stop(ctx context.Context, now time.Time, m Message) (Receipt, error) {
 	m = m.storable()
-	s := turn.Stop{ID: id.From("stop", m.Route.Connection, m.Update), Route: m.Route, Raised: now}
+	s := turn.Stop{ID: stopID(m), Route: m.Route, Raised: now}
 	r, _, err := b.write(ctx, now, m, func(p place) (draft, error) {
 		return stop(m, p, &s, now), nil
 	})
@@ -51,6 +52,9 @@ func (b *Inbox) Stop(ctx context.Context, now time.Time, m Message) (Receipt, er
 	return r, nil
 }
 
+func stopID(m Message) string { return id.From("stop", m.Route.Connection, m.Update) }
+
+// stop drafts the stop s of the whole thread, and gives s its place there.
 func stop(m Message, p place, s *turn.Stop, now time.Time) draft {
 	head, raised := p.head.Raise(thread.Stop{
 		Conversation: m.Route.Key(), Order: turn.Order(m.Sent, m.Sequence, 0), Pressed: pressed(m.Sent, now),
@@ -90,7 +94,8 @@ func (b *Inbox) halt(ctx context.Context, s turn.Stop) error {
 	return nil
 }
 
-// Cancel withdraws a queued message of the owner's, whose turn then never runs.
+// Cancel withdraws a queued message of the owner's, whose turn then never runs. Of one that can't be withdrawn any more the
+// receipt says why, and of a stranger's command only that it is one.
 func (b *Inbox) Cancel(ctx context.Context, now time.Time, m Message, t id.Turn) (Receipt, error) {
 	r, d, err := b.write(ctx, now, m, func(p place) (draft, error) {
 		found, e, err := b.desk().Find(ctx, t)
@@ -176,9 +181,10 @@ func (b *Inbox) reset(ctx context.Context, now time.Time, m Message, rules Rules
 	return r, nil
 }
 
-// Clear archives the thread, with all that runs and waits in it ended, and begins a new one.
+// Clear archives the thread, with all that runs and waits in it ended, and begins a new one. A crash after its one write
+// leaves the stop's due mark, as one of Stop does.
 func (b *Inbox) Clear(ctx context.Context, now time.Time, m Message) (Receipt, error) {
-	s := turn.Stop{ID: id.From("stop", m.Route.Connection, m.Update), Raised: now}
+	s := turn.Stop{ID: stopID(m), Raised: now}
 	next := id.Thread(b.IDs.New(now))
 	r, _, err := b.write(ctx, now, m, func(p place) (draft, error) {
 		archived, raised := p.head.Raise(thread.Stop{Pressed: now})
@@ -186,7 +192,8 @@ func (b *Inbox) Clear(ctx context.Context, now time.Time, m Message) (Receipt, e
 		s.Stop, s.Thread = raised, p.head.ID
 		begin, err := b.Book.Begin(ctx, p.who.Owner, next)
 		put := archived.Put()
-		return draft{ops: append(append([]table.Op{seenOp(m, "", now)}, s.Press()...), begin...), once: 1, head: &put}, err
+		ops := slices.Concat([]table.Op{seenOp(m, "", now)}, s.Press(), begin)
+		return draft{ops: ops, once: 1, head: &put}, err
 	})
 	if err != nil {
 		return Receipt{}, fmt.Errorf("clearing the conversation: %w", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/turn"
 )
 
-// draft is what is to be written of a message whose place is known.
+// draft is what is to be written of a message whose place is known, or that nothing is.
 type draft struct {
 	// ops are written if the sender is still that owner's and the thread takes messages as it did.
 	ops []table.Op
@@ -55,7 +55,7 @@ func (b *Inbox) write(ctx context.Context, now time.Time, m Message, drafts func
 		switch {
 		case err != nil:
 			return Receipt{}, draft{}, err
-		case attempt == 0 && d.refused+d.told != "": // no condition tells that the place is as it was remembered
+		case attempt == 0 && (d.refused != "" || d.told != ""): // no condition tells that the place is as it was remembered
 			b.forget(m)
 			continue
 		case d.refused != "":

@@ -51,7 +51,11 @@ func drafted(m Message, e turn.Entry, now time.Time) draft {
 	d := draft{entry: e, said: ownerMessage(m, e.Turn, now), once: 2}
 	queue := e.Enqueue()
 	last := len(queue) - 1
-	d.ops = slices.Concat([]table.Op{seenOp(m, e.Turn.ID, e.Turn.Created)}, queue[:last], []table.Op{d.said.Put(e.Turn.Thread, table.Absent())})
+	d.ops = slices.Concat(
+		[]table.Op{seenOp(m, e.Turn.ID, e.Turn.Created)},
+		queue[:last],
+		[]table.Op{d.said.Put(e.Turn.Thread, table.Absent())},
+	)
 	d.limits, d.refusals = queue[last:], []string{fullReply}
 	return d
 }

@@ -1,6 +1,9 @@
 // Package inbox accepts messages: one transaction makes a delivered message a queued turn with the request to run its
 // session, so that neither can exist without the other, and a message delivered twice makes one.
 //
+// It obeys what an owner commands in the same way: Stop, Cancel, Answer, Clear, and the text that resets a conversation are
+// deliveries too, each of them carried out once.
+//
 // Records:
 //
 //	inbound#<connection>#<update> / -    JSON: the turn that it made; kept 8 days
@@ -58,8 +61,8 @@ type Inbox struct {
 }
 
 // Accept stores the message as a queued turn and wakes its session. When it returns nil, that is durable. A message of
-// nobody's is answered as greet says; a text that resets the conversation's session, a plain yes or no to what is to be
-// confirmed, and what comes while nothing more is taken, make no turn of their own kind.
+// nobody's is answered as greet says. A plain yes or no to what is to be confirmed makes the turn that Answer makes; a
+// text that resets the conversation's session, and what comes while nothing more is taken, make none.
 func (b *Inbox) Accept(ctx context.Context, now time.Time, m Message) (Receipt, error) {
 	if len(m.Text) > MaxTextBytes {
 		return Receipt{}, fmt.Errorf("accepting a message of %d bytes: at most %d are taken", len(m.Text), MaxTextBytes)
@@ -91,8 +94,10 @@ func (b *Inbox) rules(connection string) Rules {
 // desk reads what is queued and what runs.
 func (b *Inbox) desk() *turn.Desk { return &turn.Desk{Table: b.Table, IDs: b.IDs} }
 
-// enqueue writes a turn and wakes its session.
-func (b *Inbox) enqueue(ctx context.Context, now time.Time, m Message, doing string, drafts func(place) (draft, error)) (Receipt, error) {
+// enqueue writes the turn that is drafted of a message and wakes its session. doing begins the error.
+func (b *Inbox) enqueue(
+	ctx context.Context, now time.Time, m Message, doing string, drafts func(place) (draft, error),
+) (Receipt, error) {
 	r, d, err := b.write(ctx, now, m, drafts)
 	switch {
 	case err != nil:
@@ -111,8 +116,8 @@ func (b *Inbox) enqueue(ctx context.Context, now time.Time, m Message, doing str
 	return r, nil
 }
 
-// again looks what became of a message that comes once more: it made a turn, whose session may not have been woken, or it
-// was refused; or there is nothing to do for it, as the receipt says.
+// again looks what became of a message that may have come before: it made a turn, whose session may not have been woken;
+// or it did not, and the receipt stands.
 func (b *Inbox) again(ctx context.Context, m Message, r Receipt) (Receipt, error) {
 	t, queued, err := b.desk().Find(ctx, turnID(m))
 	if err != nil || t == nil {

@@ -61,19 +61,19 @@ func printable(s string) string {
 // Outcome says what became of a message.
 type Outcome uint8
 
-// The outcomes. All are success for the channel: what was to be stored is stored.
+// The outcomes. All are success for the channel: what was to be stored is stored, and what is told is on its way.
 const (
 	Accepted  Outcome = iota + 1 // stored; its turn will run
 	Duplicate                    // stored before; nothing new
 	Stranger                     // nobody's: the sender gets one fixed reply in all time, and no turn
 	Paired                       // the code was good; the sender is the owner from now on
-	Refused                      // nothing was stored: the session is busy, or its queue full; Receipt.Told says so
+	Refused                      // not taken: the session is busy, or its queue full; Receipt.Told says so
 	Obeyed                       // a command was carried out, or nothing was there to be done
 )
 
-// Receipt is the answer to an accepted or duplicate message.
+// Receipt says what became of a message or a command.
 type Receipt struct {
 	Outcome Outcome
 	Turn    id.Turn // with Accepted and Duplicate, if the message made a turn
-	Told    string  // what the sender is told; "" for nothing
+	Told    string  // with Refused and Obeyed: what the sender is told at once; "" for nothing
 }
