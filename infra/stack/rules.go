@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// What the functions' own reading of the settings refuses too; here it is refused before anything is deployed.
+// What shared/config refuses too, when a function starts; here, in a module that does not import it, it is refused before
+// anything is deployed.
 const (
 	mostDebounce = 30 * time.Second
 	mostReset    = 64 // characters
