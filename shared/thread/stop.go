@@ -52,8 +52,8 @@ func (s Stop) Hits(p Place) bool {
 	return !p.Accepted.After(s.Pressed)
 }
 
-// keptStops is how many stops a thread's head remembers. What was accepted before the oldest of them counts as stopped: of
-// a message that waited through so many, it is not worth knowing whether an earlier one hit it.
+// keptStops is how many stops a thread's head remembers. What was accepted before one that is forgotten counts as stopped:
+// of a message that waited through so many, it is not worth knowing whether that one hit it.
 const keptStops = 8
 
 // Raise is the head with one more stop of the whole thread, and that stop with its generation.
