@@ -150,7 +150,7 @@ func (e *engine) handle(tb testing.TB) {
 // handleWithin is handle for a worker that has no more time than the context.
 func (e *engine) handleWithin(ctx context.Context, tb testing.TB) {
 	tb.Helper()
-	wakeups, err := e.queue.Receive(tb.Context(), 1)
+	wakeups, err := e.queue.Receive(ctx, 1)
 	if err != nil || len(wakeups) != 1 {
 		tb.Fatalf("receiving: %d wake-ups, %v", len(wakeups), err)
 	}
@@ -158,7 +158,7 @@ func (e *engine) handleWithin(ctx context.Context, tb testing.TB) {
 	if err != nil || verdict != runner.Done {
 		tb.Fatalf("handling: verdict %d, %v", verdict, err)
 	}
-	if err := wakeups[0].Lease.Done(tb.Context()); err != nil {
+	if err := wakeups[0].Lease.Done(context.WithoutCancel(ctx)); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -262,22 +261,13 @@ func TestDeployed(t *testing.T) {
 		play(t, killing[:1])
 	})
 	t.Run("with a poller", func(t *testing.T) {
-		w.deploy(t, map[string]string{"mapping": "off", "runner-timeout": "60"})
+		w.deploy(t, map[string]string{"mapping": "off", "runner-timeout": "60", "turns": crowded.settings["turns"]})
 		w.poll(t)
-		t.Run("side by side", func(t *testing.T) {
-			for _, s := range slices.Concat(parallel, long) {
-				t.Run(s.name, func(t *testing.T) {
-					t.Parallel()
-					s.play(t, w)
-				})
-			}
-		})
+		play(t, parallel)
+		long := beginLongTurn(t, w) // which holds one of the permits meanwhile
+		play(t, []scenario{crowded})
+		t.Run("a long turn is handed over", long.isHandedOver)
 		play(t, killing)
 		play(t, asking[:1])
-	})
-	t.Run("with few turns at once", func(t *testing.T) {
-		w.deploy(t, map[string]string{"mapping": "off", "turns": crowded.settings["turns"]})
-		w.poll(t)
-		play(t, []scenario{crowded})
 	})
 }

@@ -29,6 +29,8 @@ var short = []scenario{
 	{"a turn without wake-up is started", nil, turnWithoutWakeUpIsStarted},
 	{"a dead worker's turn is told", nil, deadWorkersTurnIsTold},
 	{"a lost transcript is said", nil, lostTranscriptIsSaid},
+	{"a stop ends what runs and what waits", nil, stopEndsWhatRunsAndWhatWaits},
+	{"a stop of a dead process is carried out", nil, stopOfADeadProcessIsCarriedOut},
 }
 
 // trial is a test whose failure is no failure, but a result.

@@ -75,7 +75,7 @@ func modelThatRepeatsItselfIsEnded(t testing.TB, w world) {
 	p.heardAll(t)
 }
 
-// crowded is put through a world where two turns run at once.
+// crowded is put through a world where two turns run at once, one of which may be another scenario's.
 var crowded = scenario{"many write at once", map[string]string{"turns": "2"}, capacityIsSharedFairly}
 
 // writers are more than can run, wait in line, and be on their way to it at once: with eight workers, two of which hold
@@ -108,20 +108,15 @@ func capacityIsSharedFairly(t testing.TB, w world) {
 			t.Errorf("heard %q", got)
 		}
 	}
-	if got := mind.atOnce(name); got != 2 {
-		t.Errorf("%d turns ran at once, want 2", got)
+	if got := mind.atOnce(name); got > 2 {
+		t.Errorf("%d turns ran at once, want 2 at most", got)
 	}
-	if got := len(mind.asked("hold " + name)); got != writers-away || away > writers-2-32 {
+	if got := len(mind.asked("hold " + name)); got != writers-away || away > writers-32-1 {
 		t.Errorf("%d turns ran and %d of %d persons were sent away", got, away, writers)
 	}
 	t.Logf("%d of %d were sent away", away, writers)
+	all[0].asks(t, "say room again", "room again")
 	for _, p := range all {
-		p.say("say me again")
-	}
-	for _, p := range all {
-		if got := p.next(t).Text; got != "me again" && got != turn.CrowdedNotice {
-			t.Errorf("heard %q", got)
-		}
 		p.heardAll(t)
 	}
 }

@@ -48,7 +48,7 @@ var common = []scenario{
 	{"the page clears the conversation", nil, pageClearsTheConversation},
 }
 
-// alone are those that only the one process can be put through, for what it has: a live page, tools, cheap settings.
+// alone are those for what the one process has: a page that streams, tools of the test, settings that cost no deployment.
 var alone = []scenario{
 	{"the page streams", nil, pageStreams},
 	{"a stop ends a turn whose tool does not end", nil, stopEndsATurnWhoseToolDoesNotEnd},
@@ -63,9 +63,6 @@ var outliving = []scenario{
 	{"another worker remembers", nil, anotherWorkerRemembers},
 	{"a question outlives its worker", nil, questionOutlivesItsWorker},
 }
-
-// long are those that last as long as an invocation of the runner may.
-var long = []scenario{{"a long turn is handed over", nil, longTurnIsHandedOver}}
 
 // asking are those that show how the model's vendor is spoken to.
 var asking = []scenario{
