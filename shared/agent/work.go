@@ -46,9 +46,8 @@ func (w *work) steps(ctx context.Context) (turn.Ending, error) {
 		case w.short(ctx, w.longest(calls)):
 			return turn.Ending{}, turn.ErrHandover // which saves the calls, none of them begun
 		}
-		ending, err := w.act(ctx, answer, calls)
-		if ending != nil || err != nil {
-			return ended(ending, err)
+		if ending, ends, err := w.act(ctx, answer, calls); ends || err != nil {
+			return ending, err
 		}
 		answer = model.Response{}
 	}
@@ -63,13 +62,6 @@ func (w *work) next(ctx context.Context) (model.Response, error) {
 }
 
 // ended is the ending by value, as a caller of Work gets it; the zero one for none.
-func ended(e *turn.Ending, err error) (turn.Ending, error) {
-	if e == nil {
-		return turn.Ending{}, err
-	}
-	return *e, err
-}
-
 // left is the last answer of a turn that was handed over before the calls of it began.
 func (w *work) left() []model.Block {
 	entries := w.run.Log().Entries()
@@ -120,30 +112,29 @@ func (w *work) longest(calls []model.ToolCall) time.Duration {
 
 // act makes the calls of a step and saves what they bring, together with what the owner wrote meanwhile. It returns how
 // the turn ends, if it does.
-func (w *work) act(ctx context.Context, answer model.Response, calls []model.ToolCall) (*turn.Ending, error) {
+func (w *work) act(ctx context.Context, answer model.Response, calls []model.ToolCall) (ending turn.Ending, ends bool, err error) {
 	t := w.run.Turn()
 	// A crash before this write leaves calls that never began, and nobody knows of; after it, calls that count as begun.
 	if err := w.begin(ctx, answer, names(calls)); err != nil {
-		return nil, err
+		return turn.Ending{}, true, err
 	}
 	results, err := w.guard.Run(ctx, t.Steps-1, calls)
 	// A crash here leaves calls whose effects are unknown: the next turn is told so and nothing is done again.
 	if err != nil {
-		e, err := failed(ctx, err)
-		return &e, err
+		ending, err = failed(ctx, err)
+		return ending, true, err
 	}
 	w.moved = true
 	w.run.Answered()
 	add(w.run, transcript.Results, blocks(results))
 	if ask := w.guard.Asked(); ask != nil {
-		return asking(answer, *ask), nil
+		return asking(answer, *ask), true, nil
 	}
 	entries := w.run.Log().Entries()
 	if e := w.Limits.exceeded(t.Steps, repeated(entries, t.ID)); e != nil {
-		out := e.ending(entries, t.ID) // no request follows that could answer what would be taken now
-		return &out, nil
+		return e.ending(entries, t.ID), true, nil // no request follows that could answer what would be taken now
 	}
-	return nil, w.steer(ctx)
+	return turn.Ending{}, false, w.steer(ctx)
 }
 
 // begin saves that calls begin. The first words after a take are posted with it: who wrote in between is not to wait for
@@ -177,7 +168,7 @@ func (w *work) steer(ctx context.Context) error {
 }
 
 // asking is the ending of a turn that asks its owner; what the model wrote beside that comes first.
-func asking(answer model.Response, ask wait.Ask) *turn.Ending {
+func asking(answer model.Response, ask wait.Ask) turn.Ending {
 	text := ask.Text
 	if ask.Kind == wait.Confirmation {
 		text += "\n\nYes or no?"
@@ -185,7 +176,7 @@ func asking(answer model.Response, ask wait.Ask) *turn.Ending {
 	if said := words(answer); said != "" {
 		text = said + "\n\n" + text
 	}
-	return &turn.Ending{Status: turn.Waiting, Text: text, From: thread.Agent, Ask: &ask}
+	return turn.Ending{Status: turn.Waiting, Text: text, From: thread.Agent, Ask: &ask}
 }
 
 // words is the text of an answer.

@@ -123,14 +123,14 @@ func MissedID(reply id.Message) id.Message { return id.Message(id.From("missed",
 // notify lists the operations that enqueue the notice of a reply's end, if there has to be one, and gives the notice.
 // There is none for strangers, and none of the notice itself.
 func (r Row) notify(e end, now time.Time) ([]table.Op, *thread.Message) {
-	if !e.missed || r.Thread == "" || r.Text == MissedNotice {
+	if !e.missed || r.Thread == "" || r.Missed {
 		return nil, nil
 	}
 	if earliest := r.At.Add(time.Microsecond); now.Before(earliest) {
 		now = earliest // it stands behind the reply, whatever the clocks say
 	}
 	m := thread.Message{ID: MissedID(r.ID), At: now.Truncate(time.Microsecond), From: thread.Notice, Text: MissedNotice}
-	return Enqueue(Row{Thread: r.Thread, Route: r.Route, Session: r.Session}, m), &m
+	return Enqueue(Row{Thread: r.Thread, Route: r.Route, Session: r.Session, Missed: true}, m), &m
 }
 
 // settle lists the operations that end the row: it goes, its message says what became of it, its parts can be replied

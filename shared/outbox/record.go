@@ -39,6 +39,7 @@ type Row struct {
 	Part    int            `json:"part,omitempty"`    // the first part not confirmed
 	Sending int            `json:"sending,omitempty"` // how often that part's sending has begun
 	Doubt   bool           `json:"doubt,omitempty"`   // some part was sent twice, perhaps
+	Missed  bool           `json:"missed,omitempty"`  // it is the notice that another may not have arrived
 	Sent    []string       `json:"sent,omitempty"`    // the channel's IDs of the confirmed parts
 	After   time.Time      `json:"after,omitzero"`    // not before: the channel asked to wait
 	Tries   int            `json:"tries,omitempty"`   // how often sending was put off

@@ -24,7 +24,7 @@ func (r *Reaper) stop(ctx context.Context, m due.Mark, report *Report) error {
 		r.Stopped(m.Thread, s.Tally.Ended...)
 	}
 	var errs []error
-	if !s.Route.Stored() && s.Route.Connection != "" {
+	if s.Answered() {
 		errs = append(errs, r.Queue.Send(ctx, wake.Conversation(s.Route.Key()).Rescue("stopped#"+m.Subject)))
 	}
 	for _, session := range s.Tally.Sessions {
@@ -35,22 +35,21 @@ func (r *Reaper) stop(ctx context.Context, m due.Mark, report *Report) error {
 
 // expire closes what its owner has not answered for too long.
 func (r *Reaper) expire(ctx context.Context, m due.Mark, report *Report) error {
-	err := r.Desk.Expire(ctx, m.Thread, m.Session, m.Turn, time.Now())
-	if errors.Is(err, turn.ErrRaced) {
-		return nil // it is being answered or stopped: the mark goes with that
-	}
-	if err != nil {
-		return err
-	}
-	return r.drop(ctx, m, report)
+	again, err := r.Desk.Expire(ctx, m.Thread, m.Session, m.Turn, time.Now())
+	return r.passed(ctx, m, report, again, err)
 }
 
-// rest drops a session that has been idle for long, or comes back when it would have been.
+// rest drops a session that has been idle for long.
 func (r *Reaper) rest(ctx context.Context, m due.Mark, report *Report) error {
 	again, err := r.Desk.Rest(ctx, m.Thread, m.Session, time.Now())
+	return r.passed(ctx, m, report, again, err)
+}
+
+// passed is done with a term that has passed, or comes back when it will have.
+func (r *Reaper) passed(ctx context.Context, m due.Mark, report *Report, again time.Time, err error) error {
 	switch {
 	case errors.Is(err, turn.ErrRaced):
-		return nil // it runs: the mark stays for the next sweep
+		return nil // it is answered, stopped or runs just now: the mark stays for the next sweep
 	case err != nil:
 		return err
 	case !again.IsZero():

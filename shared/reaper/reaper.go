@@ -228,7 +228,7 @@ func (r *Reaper) lease(ctx context.Context, m due.Mark, report *Report) error {
 		return r.drop(ctx, m, report)
 	}
 	now := time.Now()
-	switch turn.Decide(view, now) { //nolint:exhaustive // of a running turn there are these
+	switch turn.Decide(view, now) {
 	case turn.Busy:
 		report.Running++
 		return r.move(ctx, m, now.Add(view.Remaining(now)+time.Second))
@@ -237,7 +237,14 @@ func (r *Reaper) lease(ctx context.Context, m due.Mark, report *Report) error {
 		cause := m.Subject + "#r" + strconv.Itoa(m.Attempt)
 		up := wake.Session(m.Session, m.Thread).Rescue(cause)
 		return errors.Join(r.Queue.Send(ctx, up), r.move(ctx, m, now.Add(distance(m.Attempt))))
+	case turn.Bury:
+		return r.bury(ctx, m, view, now, report)
+	case turn.Idle, turn.Strike, turn.Gather, turn.Join, turn.Hold, turn.Shed, turn.Claim: // of no session whose turn runs
 	}
+	return nil
+}
+
+func (r *Reaper) bury(ctx context.Context, m due.Mark, view turn.View, now time.Time, report *Report) error {
 	dead, err := r.Desk.Bury(ctx, m.Session, view, now)
 	if errors.Is(err, turn.ErrRaced) {
 		return nil // a sign of life after all, or someone else was quicker: the mark stays for the next sweep

@@ -128,7 +128,7 @@ func (r *Runner) feed(ctx context.Context, cause string) error {
 func (r *Runner) wakeAll(ctx context.Context, starved []capacity.Waiter, cause string) error {
 	var errs []error
 	for _, w := range starved {
-		up := wake.Session(w.Session, w.Thread).Message(string(w.Turn) + "#free#" + cause)
+		up := wake.Session(w.Session, w.Thread).Message(wake.Free(w.Turn, cause))
 		errs = append(errs, r.Queue.Send(ctx, up))
 	}
 	return errors.Join(errs...)

@@ -76,5 +76,5 @@ func (h Head) Stopped(p Place) bool {
 	if slices.ContainsFunc(h.Stops, func(s Stop) bool { return s.Hits(p) }) {
 		return true
 	}
-	return len(h.Stops) == 0 || p.Generation < h.Stops[0].Generation-1
+	return p.Generation < h.Generation-int64(len(h.Stops)) // before the oldest that is remembered
 }

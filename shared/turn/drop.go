@@ -74,21 +74,25 @@ func (d *Desk) drop(ctx context.Context, in id.Thread, session id.Session, f Fen
 	return ops, nil
 }
 
-// Expire closes the wait of a turn, if it is open, and cancels that turn. ErrRaced means that it is being closed.
-func (d *Desk) Expire(ctx context.Context, in id.Thread, session id.Session, waiting id.Turn, now time.Time) error {
+// Expire closes the wait of a turn whose term has passed, if it is open, cancels that turn, and returns zero, or when to
+// look again. ErrRaced means that it is being closed.
+func (d *Desk) Expire(ctx context.Context, in id.Thread, session id.Session, waiting id.Turn, now time.Time) (time.Time, error) {
 	w, err := wait.Find(ctx, d.Table, in, session, waiting)
-	if err != nil || w == nil {
-		return err
+	switch {
+	case err != nil || w == nil:
+		return time.Time{}, err
+	case now.Before(w.Expires()):
+		return w.Expires(), nil
 	}
 	t, revision, err := d.turn(ctx, waiting)
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
 	ops, err := release(*w, *t, revision, now)
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
-	return d.apply(ctx, d.write(now, ops), "closing what was not answered")
+	return time.Time{}, d.apply(ctx, d.write(now, ops), "closing what was not answered")
 }
 
 // Rest drops a conversation's session that has been idle for RestTerm, and returns zero, or when to look again. ErrRaced

@@ -73,6 +73,12 @@ func (s Stop) mark() due.Mark {
 // thread belongs into one write with the thread's head that it raised.
 func (s Stop) Press() []table.Op { return []table.Op{s.put(table.Absent()), s.mark().Put()} }
 
+// told reports whether somebody is to be told of what the stop has done.
+func (s Stop) told() bool { return s.Route != (channel.Route{}) }
+
+// Answered reports whether the stop's answer has to be sent: there is one, and storing it is not delivering.
+func (s Stop) Answered() bool { return s.told() && !s.Route.Stored() }
+
 // FindStop reads a stop by the sort key that its mark names; nil if it has been carried out.
 func (d *Desk) FindStop(ctx context.Context, in id.Thread, record string) (*Stop, error) {
 	item, err := d.Table.Get(ctx, table.Key{Partition: thread.Partition(in), Sort: record})
@@ -264,7 +270,7 @@ func (d *Desk) ends(ctx context.Context, s *Stop, session id.Session, ops []tabl
 func (d *Desk) settle(ctx context.Context, s *Stop) error {
 	now := time.Now()
 	ops := []table.Op{table.Delete(s.key(), table.At(s.Revision)), s.mark().Settle()}
-	if s.Route != (channel.Route{}) {
+	if s.told() {
 		ops = append(ops, outbox.Enqueue(outbox.Row{Thread: s.Thread, Route: s.Route}, s.answer(now))...)
 	}
 	return d.apply(ctx, d.write(now, ops), "answering a stop")

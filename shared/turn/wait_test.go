@@ -184,16 +184,31 @@ func (w *world) resume(kind wait.Kind) id.Turn {
 	return run.Turn().ID
 }
 
+// expire has the second desk close what a turn waits for, whose term has passed.
+func (w *world) expire(asked id.Turn, now time.Time) {
+	w.Helper()
+	again, err := w.b.Expire(w.Context(), w.in, w.session, asked, now)
+	w.must(err)
+	if !again.IsZero() {
+		w.Errorf("it is to be looked at again at %v", again)
+	}
+}
+
 func TestWhatIsNotAnsweredInTimeIsCancelled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	asked, other := w.ask(w.session, wait.Confirmation), w.ask(w.session, wait.Form)
-	w.must(w.b.Expire(t.Context(), w.in, w.session, asked, noon.Add(24*time.Hour)))
+	late := noon.Add(time.Second).Add(wait.Confirmation.Term()) // it was asked a second after noon
+	again, err := w.b.Expire(t.Context(), w.in, w.session, asked, noon.Add(24*time.Hour))
+	if w.isOpen(asked, other); err != nil || !again.Equal(late) {
+		t.Errorf("within its term: look again at %v, %v", again, err)
+	}
+	w.expire(asked, late)
 	w.isOpen(other)
-	if got := w.status(asked); got.Status != turn.Cancelled || !got.Ended.Equal(noon.Add(24*time.Hour)) {
+	if got := w.status(asked); got.Status != turn.Cancelled || !got.Ended.Equal(late) {
 		t.Errorf("the turn is %+v", got)
 	}
-	w.must(w.b.Expire(t.Context(), w.in, w.session, asked, noon)) // which is done already
+	w.expire(asked, late) // which is done already
 	if got := w.status(other).Status; got != turn.Waiting {
 		t.Errorf("the other is %s", got)
 	}
@@ -203,7 +218,10 @@ func TestWhatIsNotAnsweredInTimeIsCancelled(t *testing.T) {
 func TestOfTwoThatReleaseAWaitingTurnTheSecondHasLostARace(t *testing.T) {
 	t.Parallel()
 	for name, release := range map[string]func(*world, id.Turn) error{
-		"expire": func(w *world, asked id.Turn) error { return w.a.Expire(w.Context(), w.in, w.session, asked, noon) },
+		"expire": func(w *world, asked id.Turn) error {
+			_, err := w.a.Expire(w.Context(), w.in, w.session, asked, noon.Add(48*time.Hour))
+			return err
+		},
 		"drop": func(w *world, _ id.Turn) error {
 			_, err := w.a.Drop(w.Context(), w.in, w.session, noon)
 			return err
@@ -217,7 +235,7 @@ func TestOfTwoThatReleaseAWaitingTurnTheSecondHasLostARace(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			asked := w.ask(w.session, wait.Confirmation)
-			w.beforeRead(turn.HeadKey(asked), func() { w.must(w.b.Expire(t.Context(), w.in, w.session, asked, noon)) })
+			w.beforeRead(turn.HeadKey(asked), func() { w.expire(asked, noon.Add(48*time.Hour)) })
 			if err := release(w, asked); !errors.Is(err, turn.ErrRaced) {
 				t.Errorf("got %v, want ErrRaced", err)
 			}
@@ -230,7 +248,7 @@ func TestAStopThatFindsItsWaitBeingClosedLooksAgain(t *testing.T) {
 	w := newWorld(t)
 	asked := w.ask(w.session, wait.Confirmation)
 	s := w.press()
-	w.beforeRead(turn.HeadKey(asked), func() { w.must(w.b.Expire(t.Context(), w.in, w.session, asked, noon)) })
+	w.beforeRead(turn.HeadKey(asked), func() { w.expire(asked, noon.Add(48*time.Hour)) })
 	if done := w.halt(w.a, s); done.Tally.Waiting != 0 {
 		t.Errorf("ended %+v", done.Tally)
 	}

@@ -28,6 +28,9 @@ func Session(session id.Session, thread id.Thread) Up { return Up{Session: sessi
 // Conversation asks for a conversation's messages to be sent.
 func Conversation(key string) Up { return Up{Conversation: key} }
 
+// Free is the cause of waking a session whose turn waits for a permit, of which one is free since from.
+func Free(waiting id.Turn, from string) string { return string(waiting) + "#free#" + from }
+
 // group is the lane of the wake-up: those of a session, or of a conversation, come one after the other.
 func (u Up) group() string {
 	if u.Session != "" {
