@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/pprof"
 	"strconv"
 	"sync"
 	"time"
@@ -91,16 +92,28 @@ func (r *Reaper) Sweep(ctx context.Context, until time.Time) (Report, error) {
 	var total Report
 	var group errgroup.Group
 	for shard := range due.Shards {
-		group.Go(func() error {
+		group.Go(part(ctx, strconv.Itoa(shard), func(ctx context.Context) error {
 			report, err := r.shard(ctx, shard, until)
 			mu.Lock()
 			defer mu.Unlock()
 			total.add(report)
 			return err
-		})
+		}))
 	}
-	group.Go(func() error { return r.feed(ctx, until) })
-	return total, group.Wait()
+	group.Go(part(ctx, "permits", func(ctx context.Context) error { return r.feed(ctx, until) }))
+	err := group.Wait()
+	return total, err
+}
+
+// PartLabel is the label under which a profile shows the parts of a sweep: a shard's number, or "permits".
+const PartLabel = "sweep"
+
+// part runs one part of a sweep under its label, which its goroutines and its context carry.
+func part(ctx context.Context, name string, do func(context.Context) error) func() error {
+	return func() (err error) {
+		pprof.Do(ctx, pprof.Labels(PartLabel, name), func(ctx context.Context) { err = do(ctx) })
+		return err
+	}
 }
 
 // feed wakes the sessions that wait for a permit and may have one now; until tells the wake-ups of this sweep from those

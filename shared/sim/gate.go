@@ -77,7 +77,8 @@ type call struct {
 	lane     string   // what the process is doing: one wake-up, one message, one sweep
 	kind     kind
 	key      string
-	again    bool // it has been slow
+	again    bool   // it has been slow
+	part     string // of a sweep: the shard that is swept; two may ask for the same side by side
 	released chan verdict
 }
 
@@ -88,7 +89,10 @@ func (c *call) compare(d *call) int {
 	if n := cmp.Compare(c.kind, d.kind); n != 0 {
 		return n
 	}
-	return cmp.Compare(c.key, d.key)
+	if n := cmp.Compare(c.key, d.key); n != 0 {
+		return n
+	}
+	return cmp.Compare(c.part, d.part)
 }
 
 // gate is where all calls wait.

@@ -215,9 +215,6 @@ func (w *world) post(l *letter, place int, seed uint64) {
 	if !pause.For(w.ctx, l.arrives[place]-w.elapsed()) {
 		return
 	}
-	if l.probe {
-		w.checkQuiet(l)
-	}
 	for try := 1; ; try++ {
 		if w.knock(l, fmt.Sprintf("%s/%d.%d", l.name, place, try), rng) {
 			l.acks++
@@ -236,6 +233,9 @@ func (w *world) post(l *letter, place int, seed uint64) {
 // knock delivers a letter to one of the accepting processes, and reports whether it was acknowledged.
 func (w *world) knock(l *letter, lane string, rng *rand.Rand) bool {
 	w.gate.wait(&call{lane: "post " + lane, kind: deliver, key: l.name})
+	if l.probe && w.audit.turns[l.turn()] == nil {
+		w.checkQuiet(l)
+	}
 	p := w.processes[rng.IntN(2)] // the first two seats are the doors
 	if p.gone.Load() {
 		return false

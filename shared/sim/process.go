@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"runtime/pprof"
 	"sync/atomic"
 	"time"
 
@@ -108,6 +109,7 @@ func (p *process) enter(ctx context.Context, k kind, key string) verdict {
 		return verdict{fate: dead}
 	}
 	c := &call{process: p, lane: laneOf(ctx), kind: k, key: key}
+	c.part, _ = pprof.Label(ctx, reaper.PartLabel)
 	v := p.world.gate.wait(c)
 	if v.fate == slow {
 		p.linger(ctx, v.pause) // if the caller gives up meanwhile, the next verdict's coin says whether it was done

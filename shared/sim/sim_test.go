@@ -61,7 +61,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 		t.Skip("one world was asked for")
 	}
 	t.Parallel()
-	for i := range uint64(50) {
+	for i := range uint64(60) {
 		s := sim.Setup{Seed: 1000 + i, Traced: true}
 		once, again := sim.Play(t, s), sim.Play(t, s)
 		if diff := cmp.Diff(once.Trace, again.Trace); diff != "" {
