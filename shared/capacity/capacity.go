@@ -24,6 +24,7 @@
 package capacity
 
 import (
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -88,7 +89,8 @@ type Answer struct {
 
 // Ask says what becomes of a turn that could start now if it had a permit. It keeps its session's place if it has one
 // already, with whatever time; else it comes last. The turns ahead of it that may start now keep a slot each, in the
-// order of numbers, so that they and it don't reach for the same one when all of them are woken at once.
+// order of numbers, so that they and it don't reach for the same one when all of them are woken at once; a turn that
+// comes last takes any of the others.
 //
 // Full is for those only who don't wait yet. A turn whose session runs another is told to wait, whatever is free.
 func (s State) Ask(me Waiter) Answer {
@@ -103,10 +105,27 @@ func (s State) Ask(me Waiter) Answer {
 	}
 	line[place] = me
 	answer := s.serve(line)[place]
-	if answer.Verdict == Wait && isNew && place >= MaxWaiting {
+	switch {
+	case isNew && answer.Verdict == Granted:
+		return s.apart(answer, me.Turn)
+	case isNew && answer.Verdict == Wait && place >= MaxWaiting:
 		answer.Verdict = Full
 	}
 	return answer
+}
+
+// apart gives a newcomer any of the slots that those ahead of it leave, chosen by its turn: newcomers of one moment see
+// the same slots free, and if all of them reached for the first, all but one would have come in vain.
+func (s State) apart(a Answer, me id.Turn) Answer {
+	left := s.free()
+	left = left[slices.Index(left, a.Slot):]
+	if a.Spare >= 0 {
+		left = left[:len(left)-1]
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(me)) // never fails
+	a.Slot = left[int(hash.Sum32()>>1)%len(left)]
+	return a
 }
 
 // Next returns the waiters who may start now, in order. Each of them, and no other waiter, is granted a slot of its own

@@ -65,7 +65,7 @@ func TestAskAnswersByPermitAndPlace(t *testing.T) {
 		me    string
 		want  capacity.Answer
 	}{
-		"nobody is there":                       {state(3, "", ""), "om", granted(0, -1)},
+		"nobody is there":                       {state(1, "", ""), "om", granted(0, -1)},
 		"the lowest free number":                {state(3, "0a 2b", ""), "om", granted(1, -1)},
 		"all are in use":                        {state(2, "0a 1b", ""), "om", wait},
 		"the second in line takes the second":   {state(3, "", "oa"), "om", granted(1, -1)},

@@ -104,7 +104,8 @@ func TestNextIsThoseWhoAreGrantedOneWhenTheyAsk(t *testing.T) {
 	})
 }
 
-// Whether a turn has joined the line already makes no difference to what it may take.
+// Whether a turn has joined the line already makes no difference to whether it may start. Which of the slots that are
+// left it takes is its own choice as long as it has not joined.
 func TestANewcomerIsServedAsTheLastInLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -112,10 +113,32 @@ func TestANewcomerIsServedAsTheLastInLine(t *testing.T) {
 		me := newcomer(t)
 		joined := s
 		joined.Waiters = append(slices.Clip(s.Waiters), me)
-		if a, b := s.Ask(me), joined.Ask(me); a.Slot != b.Slot || a.Spare != b.Spare {
+		a, b := s.Ask(me), joined.Ask(me)
+		if (a.Verdict == capacity.Granted) != (b.Verdict == capacity.Granted) || a.Spare != b.Spare {
 			t.Fatalf("a newcomer is told %+v, once it has joined %+v", a, b)
 		}
+		if a.Verdict != capacity.Granted {
+			return
+		}
+		kept := slices.ContainsFunc(counting(s), func(w capacity.Waiter) bool { return s.Ask(w).Slot == a.Slot })
+		if kept || !unused(s, a.Slot) || a.Slot == a.Spare {
+			t.Fatalf("a newcomer is told %+v, which is not free for it", a)
+		}
 	})
+}
+
+// All of them see the same slots free: if they reached for the same one, all but one would come in vain.
+func TestNewcomersOfOneMomentReachForDifferentSlots(t *testing.T) {
+	t.Parallel()
+	const newcomers, permits = 64, 1000
+	slots := map[int]bool{}
+	for i := range newcomers {
+		me := capacity.Waiter{Turn: id.Turn(id.From("turn", fmt.Sprint(i))), Session: id.Session(fmt.Sprint(i))}
+		slots[capacity.State{Permits: permits}.Ask(me).Slot] = true
+	}
+	if len(slots) < newcomers*9/10 {
+		t.Errorf("%d newcomers reach for %d slots of %d", newcomers, len(slots), permits)
+	}
 }
 
 func TestNobodyOvertakesAnEarlierWaiterOfTheSameKind(t *testing.T) {
