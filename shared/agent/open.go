@@ -46,7 +46,8 @@ func (w *work) open(ctx context.Context) error {
 	return w.begun(ctx)
 }
 
-// begun does what comes before the first request: what was confirmed, or what the owner wrote right after.
+// begun does what comes before the first request: what was confirmed, what the owner wrote right after, and closing what
+// the session waited for, which nobody is to answer any more.
 func (w *work) begun(ctx context.Context) error {
 	switch in := w.run.Input(); {
 	case in.Resume != nil && in.Resume.Action != nil && in.Resume.Yes:
@@ -55,6 +56,8 @@ func (w *work) begun(ctx context.Context) error {
 		taken, err := w.run.Steer(ctx, time.Now(), prompt.Said)
 		w.showTaken(taken)
 		return err
+	case w.run.Closes():
+		return w.run.Checkpoint(ctx, time.Now())
 	}
 	return nil
 }

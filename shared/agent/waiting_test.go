@@ -80,6 +80,24 @@ func TestAQuestionEndsTheTurnAsWaitingAfterWhatTheModelWrote(t *testing.T) {
 	}
 }
 
+// The model may take long to go on from an answer. Nobody is to be told meanwhile that it is waited for.
+func TestAnAnsweredQuestionIsClosedBeforeTheModelIsAsked(t *testing.T) {
+	t.Parallel()
+	var w *world
+	later := func(ctx context.Context, show func(model.Delta)) (model.Response, error) {
+		if asked := w.open(); asked != nil { //nolint:contextcheck // it reads with the test's own
+			t.Errorf("while the model answers, open is %+v", asked)
+		}
+		return say("blue it is")(ctx, show)
+	}
+	w = newWorld(t, remark("", "ask_user", `{"question":"Which one?"}`), later)
+	w.Tools = append(w.Tools, ask.Tool())
+	w.turn("order it")
+	if ending := w.turn("blue"); ending.Status != turn.Succeeded {
+		t.Errorf("got %+v", ending)
+	}
+}
+
 func TestTheOthersOfAStepAreAnsweredBeforeTheOwnerIsAsked(t *testing.T) {
 	t.Parallel()
 	both := func(ctx context.Context, show func(model.Delta)) (model.Response, error) {

@@ -82,6 +82,9 @@ func (r *Run) Open(ctx context.Context, blobs blob.Blob) error {
 	return err
 }
 
+// Closes reports whether the turn's next write closes what the session waited for. Valid after Open.
+func (r *Run) Closes() bool { return len(r.closed) > 0 }
+
 // openWaits reads what the session waits for, and closes what a newer turn closes.
 func (r *Run) openWaits(ctx context.Context) error {
 	t, named := r.held.Turn, r.held.Head.Waits
