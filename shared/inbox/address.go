@@ -2,9 +2,11 @@ package inbox
 
 import (
 	"context"
+	"slices"
 
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/outbox"
+	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 	"github.com/bobbin-agent/bobbin/shared/wait"
 )
@@ -28,11 +30,26 @@ func (b *Inbox) address(ctx context.Context, m Message, p place, rules Rules) (a
 		return to, nil
 	}
 	open, err := wait.Open(ctx, b.Table, p.head.ID, "")
-	if len(open) == 1 && open[0].Kind == wait.Confirmation {
+	if err != nil || len(open) != 1 || open[0].Kind != wait.Confirmation {
+		return to, err
+	}
+	next, err := b.isNext(ctx, open[0])
+	if next {
 		to.confirms = &open[0]
 	}
 	return to, err
 }
+
+// isNext reports whether the owner has written nothing since the wait was opened. After another message a yes may be meant
+// for anything.
+func (b *Inbox) isNext(ctx context.Context, w wait.Wait) (bool, error) {
+	since, err := thread.After(ctx, b.Table, w.Thread, thread.Cursor(w.Asked), sinceAsked)
+	byOwner := func(m thread.Message) bool { return m.From == thread.Owner }
+	return err == nil && !since.More && !slices.ContainsFunc(since.Messages, byOwner), err
+}
+
+// sinceAsked bounds how many messages are read to find out whether one of them is the owner's.
+const sinceAsked = 50
 
 // chat is the session of what replies to nothing.
 func chat(m Message, p place, rules Rules) id.Session {

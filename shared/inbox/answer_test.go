@@ -9,6 +9,7 @@ import (
 	"github.com/bobbin-agent/bobbin/shared/channel"
 	"github.com/bobbin-agent/bobbin/shared/id"
 	"github.com/bobbin-agent/bobbin/shared/inbox"
+	"github.com/bobbin-agent/bobbin/shared/table"
 	"github.com/bobbin-agent/bobbin/shared/thread"
 	"github.com/bobbin-agent/bobbin/shared/turn"
 	"github.com/bobbin-agent/bobbin/shared/wait"
@@ -191,6 +192,13 @@ func TestAYesThatMayMeanSomethingElseIsAMessage(t *testing.T) {
 			w.asks("task", wait.Question)
 		}, "no"},
 		"it is no plain one": {func(w *world) { w.confirmation() }, "yes, but to Bob"},
+		"something else was written since": {func(w *world) {
+			w.confirmation()
+			said := thread.Message{ID: "since", At: noon.Add(time.Second), From: thread.Owner, Text: "and the weather?"}
+			if err := w.store.Write(w.Context(), table.Write{ID: "since", Ops: []table.Op{said.Put(w.ada.Thread, table.Absent())}}); err != nil {
+				w.Fatal(err)
+			}
+		}, "yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -87,6 +87,9 @@ func Latest(ctx context.Context, t table.Table, thread id.Thread, before string,
 	return log, err
 }
 
+// Cursor is the place behind all messages of that microsecond, for After.
+func Cursor(at time.Time) string { return fmt.Sprintf("m#%016d$", at.UnixMicro()) } // $ is what comes next after #
+
 // After returns the oldest messages newer than the cursor, at most limit.
 func After(ctx context.Context, t table.Table, thread id.Thread, cursor string, limit int) (Log, error) {
 	return scan(ctx, t, table.Query{Partition: Partition(thread), Prefix: "m#", After: cursor, Limit: limit})
