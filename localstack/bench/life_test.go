@@ -152,7 +152,7 @@ func TestAConfirmationCostsAWakeUpAndItsSteps(t *testing.T) {
 		l, other := newLife(t, permits), newLife(t, permits)
 		within(t, "asking for a confirmation", l.turn(t, "pay", nil).minus(plain), 2, 2)
 		other.turn(t, "pay", nil)
-		within(t, "accepting a confirmation", l.measure(func() { l.accept(t, l.sender, "yes") }), 3, 3)
+		within(t, "accepting a confirmation", l.measure(func() { l.accept(t, l.sender, "yes") }), 4, 4)
 		within(t, "making what was confirmed", l.work(t, nil).minus(other.turn(t, "hello", nil)), 4, 4)
 	})
 }
