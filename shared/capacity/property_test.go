@@ -120,7 +120,7 @@ func TestANewcomerIsServedAsTheLastInLine(t *testing.T) {
 		if a.Verdict != capacity.Granted {
 			return
 		}
-		kept := slices.ContainsFunc(counting(s), func(w capacity.Waiter) bool { return s.Ask(w).Slot == a.Slot })
+		kept := slices.ContainsFunc(counting(s), func(w capacity.Waiter) bool { return joined.Ask(w).Slot == a.Slot })
 		if kept || !unused(s, a.Slot) || a.Slot == a.Spare {
 			t.Fatalf("a newcomer is told %+v, which is not free for it", a)
 		}
