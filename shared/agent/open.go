@@ -53,7 +53,7 @@ func (w *work) begun(ctx context.Context) error {
 	case in.Resume != nil && in.Resume.Action != nil && in.Resume.Yes:
 		return w.confirmed(ctx, *in.Resume.Action)
 	case !in.Ready.IsZero():
-		taken, err := w.run.Steer(ctx, time.Now(), prompt.Said)
+		taken, err := w.run.Gather(ctx, time.Now(), prompt.Said)
 		w.showTaken(taken)
 		return err
 	case w.run.Closes():

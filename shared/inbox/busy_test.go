@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -320,4 +321,36 @@ func (w *world) has(key table.Key) bool {
 	item, err := w.store.Get(w.Context(), key)
 	w.must(err)
 	return item != nil
+}
+
+// album is a part of something that is sent as one.
+func album(place int64, name string) inbox.Message {
+	m := on(place, fmt.Sprint("picture ", place))
+	m.Group = name
+	return m
+}
+
+func TestWhatIsSentTogetherIsTakenAndWaitedForWhateverTheRule(t *testing.T) {
+	t.Parallel()
+	for rule, other := range map[inbox.Busy]inbox.Outcome{
+		inbox.Steer: inbox.Accepted, inbox.QueueUp: inbox.Accepted, inbox.Refuse: inbox.Refused,
+	} {
+		t.Run(string(rule), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.rule(inbox.Rules{Busy: rule})
+			w.want(w.accept(album(1, "trip")), inbox.Accepted)
+			w.want(w.accept(album(2, "trip")), inbox.Accepted)
+			w.want(w.accept(album(3, "another")), other)
+			queued, err := w.desk().Queued(t.Context(), w.chat(), 2)
+			if err != nil || len(queued) != 2 {
+				t.Fatalf("%d are queued, %v", len(queued), err)
+			}
+			for _, e := range queued {
+				if e.Turn.Group != "trip" || !e.Ready.Equal(noon.Add(2*time.Second)) || !e.WakeAt.After(e.Ready) {
+					t.Errorf("queued is %+v, want it to wait for the rest of its group", e)
+				}
+			}
+		})
+	}
 }

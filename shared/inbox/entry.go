@@ -20,30 +20,44 @@ type seen struct {
 func (b *Inbox) message(ctx context.Context, m Message, p place, session id.Session, rules Rules, now time.Time) (draft, error) {
 	e := entry(m, p, session, now)
 	e.Turn.Apart, e.Turn.Sole = rules.Busy == QueueUp || rules.Busy == Refuse, rules.Busy == Refuse
-	if rules.Debounce > 0 {
-		e.Ready = now.Add(rules.Debounce)
+	if gather := rules.gather(m); gather > 0 {
+		e.Ready = now.Add(gather)
 		e.WakeAt = e.Ready.Add(firstWake)
 	}
-	d := drafted(m, e, now)
 	if !e.Turn.Sole {
-		return d, nil
+		return drafted(m, e, now), nil
 	}
-	d.limits = append(d.limits, e.Turn.PutSole())
+	next, err := b.desk().Next(ctx, session)
+	if err != nil {
+		return draft{}, err
+	}
+	if next != nil && m.Group != "" && next.Turn.Group == m.Group { // what it was sent together with has been taken
+		e.Turn.Sole = false
+		return drafted(m, e, now), nil
+	}
+	return b.sole(ctx, drafted(m, e, now), next != nil)
+}
+
+// sole makes the draft of a message one that is refused while its session has anything to do.
+func (b *Inbox) sole(ctx context.Context, d draft, queued bool) (draft, error) {
+	d.limits = append(d.limits, d.entry.Turn.PutSole())
 	d.refusals = append(d.refusals, busyReply)
-	busy, err := b.busy(ctx, session)
-	if busy {
+	runs, err := b.desk().Runs(ctx, d.entry.Turn.Session)
+	if queued || runs {
 		d.refused = busyReply
 	}
 	return d, err
 }
 
-// busy reports whether a session has anything to do.
-func (b *Inbox) busy(ctx context.Context, session id.Session) (bool, error) {
-	next, err := b.desk().Next(ctx, session)
-	if err != nil || next != nil {
-		return next != nil, err
+// groupTerm is how long the rest of what was sent together is waited for: its parts come one by one.
+const groupTerm = 2 * time.Second
+
+// gather is how long more is waited for that becomes one turn with the message.
+func (r Rules) gather(m Message) time.Duration {
+	if m.Group != "" {
+		return max(r.Debounce, groupTerm)
 	}
-	return b.desk().Runs(ctx, session)
+	return r.Debounce
 }
 
 // drafted is the draft of a queued turn: the queue's depth is its limit.
@@ -78,6 +92,7 @@ func entry(m Message, p place, session id.Session, now time.Time) turn.Entry {
 		Route:      m.Route,
 		Created:    now,
 		Order:      turn.Order(m.Sent, m.Sequence, 0),
+		Group:      m.Group,
 		Generation: p.head.Generation,
 	}
 	t.Message = ownerMessage(m, t, now).Key(t.Thread).Sort

@@ -35,6 +35,8 @@ type Message struct {
 	// Quote is what else came along from third parties (a forwarded text, the message replied to); untrusted. Of a long
 	// one the beginning is kept.
 	Quote string
+	// Group names what the message was sent together with, such as an album, among all of the connection; "" for nothing.
+	Group string
 	// Route is where the answer goes.
 	Route channel.Route
 }

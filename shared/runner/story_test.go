@@ -91,6 +91,10 @@ func (s *stage) owners(verb, rest string) bool {
 	switch verb {
 	case "say": // TEXT: the owner sends a message
 		s.door.deliver(s.door.send("", "", rest, ""))
+	case "album": // NAME TEXT: they send a part of something that is sent as one
+		n := s.door.send("", "", more, "")
+		s.door.updates[n-1].message.Group = first
+		s.door.deliver(n)
 	case "reply": // N TEXT: they reply to the Nth part that they have heard
 		s.door.deliver(s.door.send("", "", more, "m"+first))
 	case "stop", "clear": // they press that

@@ -41,7 +41,8 @@ type Turn struct {
 	Order      string      `json:"order,omitempty"`
 	Generation int64       `json:"generation,omitempty"`
 	Continues  id.Turn     `json:"continues,omitempty"` // the waiting turn that it goes on from; of a resume turn
-	Apart      bool        `json:"apart,omitempty"`     // no running turn takes its message
+	Apart      bool        `json:"apart,omitempty"`     // no running turn takes its message, but one of its group
+	Group      string      `json:"group,omitempty"`     // what its message was sent together with; "" for nothing
 	Sole       bool        `json:"sole,omitempty"`      // while it is queued or runs, its connection's messages are refused
 	Started    time.Time   `json:"started,omitzero"`
 	Held       time.Time   `json:"held,omitzero"` // since when its present worker, or handover, has it

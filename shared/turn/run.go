@@ -29,8 +29,9 @@ type Run struct {
 	waits  []wait.Wait      // of the session, that are open; after Open
 	closed []table.Op       // that close what the next write of the turn is to close
 
-	continued bool // the turn was handed over to this worker
-	begun     bool // what the last turn asked for and got no answer to had been started
+	group     string // while only that is taken
+	continued bool   // the turn was handed over to this worker
+	begun     bool   // what the last turn asked for and got no answer to had been started
 }
 
 // Turn is the turn as it stands.

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -46,7 +47,8 @@ func (t Turn) takes() bool {
 }
 
 func joins(t Turn, in thread.Head, e Entry) bool {
-	return e.Turn.Source == User && !e.Turn.Apart && e.Turn.Route.Key() == t.Route.Key() && !in.Stopped(e.Turn.place())
+	apart := e.Turn.Apart && (e.Turn.Group == "" || e.Turn.Group != t.Group)
+	return e.Turn.Source == User && !apart && e.Turn.Route.Key() == t.Route.Key() && !in.Stopped(e.Turn.place())
 }
 
 // take lists the operations by which queued messages move to the running turn: their own turns close, naming the turn
@@ -74,13 +76,30 @@ func (r *Run) Steer(ctx context.Context, now time.Time, said func(Entry) []model
 	return all, r.Checkpoint(ctx, now)
 }
 
+// Gather is Steer before the first request: it takes what the turn was held back for, which is the rest of the message's
+// group if that has one, else all.
+func (r *Run) Gather(ctx context.Context, now time.Time, said func(Entry) []model.Block) ([]Entry, error) {
+	r.group = r.held.Turn.Group
+	defer func() { r.group = "" }()
+	return r.Steer(ctx, now, said)
+}
+
+// wanted is which of the takeable messages are taken now.
+func (r *Run) wanted(takeable []Entry) []Entry {
+	other := slices.IndexFunc(takeable, func(e Entry) bool { return r.group != "" && e.Turn.Group != r.group })
+	if other < 0 {
+		return takeable
+	}
+	return takeable[:other]
+}
+
 // steer does one write. It reports whether to look again: there may be more, or the queue changed under the write.
 func (r *Run) steer(ctx context.Context, now time.Time, said func(Entry) []model.Block) ([]Entry, bool, error) {
 	manifest, queued, err := r.lookWhileSaving(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	taken := Takeable(r.held.Turn, r.thread, queued)
+	taken := r.wanted(Takeable(r.held.Turn, r.thread, queued))
 	if len(taken) == 0 {
 		return nil, false, r.commit(ctx, now, manifest)
 	}

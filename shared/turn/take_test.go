@@ -40,6 +40,12 @@ func TestARunningTurnTakesTheOldestMessagesOfItsOwnConversationUpToTheFirstThatM
 		"none that is to be a turn of its own": {
 			User, active, []Entry{entry(here, func(e *Entry) { e.Turn.Apart = true }), plain}, 0,
 		},
+		"what was sent together, whatever comes apart": {
+			User, active, []Entry{entry(here, func(e *Entry) { e.Turn.Apart, e.Turn.Group = true, "album" }), plain}, 2,
+		},
+		"none of another group that comes apart": {
+			User, active, []Entry{entry(here, func(e *Entry) { e.Turn.Apart, e.Turn.Group = true, "another" })}, 0,
+		},
 		"none on an archived thread": {User, thread.Head{Status: thread.Archived}, []Entry{plain}, 0},
 		"into a resumed turn":        {Resume, active, []Entry{plain}, 1},
 		"into a task":                {Task, active, []Entry{plain}, 1},
@@ -48,7 +54,7 @@ func TestARunningTurnTakesTheOldestMessagesOfItsOwnConversationUpToTheFirstThatM
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			running := Turn{ID: "running", Source: c.source, Route: here, Created: time.Unix(1, 0)}
+			running := Turn{ID: "running", Source: c.source, Route: here, Group: "album", Created: time.Unix(1, 0)}
 			if got := len(Takeable(running, c.head, c.queued)); got != c.want {
 				t.Errorf("takes %d, want %d", got, c.want)
 			}

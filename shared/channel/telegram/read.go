@@ -105,6 +105,9 @@ func updateKey(update, chat, message int64) string {
 func (in *reading) fill(m object, bot int64) {
 	text, attached := words(m), attachment(m)
 	in.message.Text, in.message.Quote = text, replyQuote(m, bot)
+	if m.has("media_group_id") {
+		in.message.Group = albumKey(m["media_group_id"], in.message.Route.Conversation)
+	}
 	if card, own := contact(m, field[int64](field[object](m, "from"), "id")); card != "" {
 		in.share(card, own || forwarded(m))
 	} else if text == "" {

@@ -494,6 +494,14 @@ func TestThePartsOfAnAlbumAreOneMessageToAnswer(t *testing.T) {
 	if first.message.Update != second.message.Update {
 		t.Errorf("two parts of an album are answered apart: %q, %q", first.message.Update, second.message.Update)
 	}
+	if first.message.Group == "" || first.message.Group != second.message.Group {
+		t.Errorf("two parts of an album are of the groups %q and %q", first.message.Group, second.message.Group)
+	}
+	single := mustRead(t, `{"update_id":1,"message":{"message_id":1,"date":1700000000,"text":"hello","from":{"id":7,"first_name":"A"},
+		"chat":{"id":7,"type":"private"}}}`)
+	if single.message.Group != "" {
+		t.Errorf("a message by itself is of the group %q", single.message.Group)
+	}
 }
 
 func TestAlbumsKeepApartWhateverTheirIDIs(t *testing.T) {
